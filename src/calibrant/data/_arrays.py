@@ -1,0 +1,94 @@
+"""From whatever the caller holds (lists, NumPy, pandas, Polars, PyArrow, torch) to checked arrays.
+
+Objects with an index (pandas) are used by position, and two of them with different indexes are refused.
+May import NumPy, `calibrant._checks`, `calibrant.errors` and the column reader of `calibrant.data._frames`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant import _checks
+from calibrant._checks import Bytes, Classes, Floats, Label
+from calibrant.data._frames import column_array
+from calibrant.errors import InputError
+
+
+class BinaryRows(NamedTuple):
+    """Checked rows of a binary problem."""
+
+    scores: Floats
+    labels: Bytes
+    weights: Floats | None
+    classes: Classes
+
+
+class ClassRows(NamedTuple):
+    """Checked rows of a problem with K classes: labels are the indices of the columns."""
+
+    scores: Floats
+    labels: NDArray[np.int64]
+    weights: Floats | None
+    classes: tuple[Label, ...]
+
+
+def array_of(values: Any, name: str) -> NDArray[Any]:
+    """One column or matrix as a NumPy array."""
+    return values if type(values) is np.ndarray else column_array(values, name)
+
+
+def aligned(**named: Any) -> None:
+    """Refuse pandas objects whose indexes differ: rows are matched by position, and these would not match."""
+    indexes = {name: value.index for name, value in named.items() if hasattr(getattr(value, "index", None), "equals")}
+    if len(indexes) < 2:
+        return
+    (first, index), *others = indexes.items()
+    for name, other in others:
+        if len(other) == len(index) and not index.equals(other):
+            raise InputError(
+                f"The pandas indexes of {first} and {name} differ, so their rows may not belong together. Rows are "
+                f"matched by position: align them first (for example with .loc or .reset_index(drop=True))."
+            )
+
+
+def read_binary_rows(
+    scores: Any,
+    y: Any,
+    sample_weight: Any = None,
+    pos_label: Label | None = None,
+    classes: Classes | None = None,
+    *,
+    reads: str = "score",
+    names: tuple[str, str] = ("scores", "y"),
+) -> BinaryRows:
+    """Scores (n,), labels coded 0/1 and weights, all checked."""
+    aligned(**{names[0]: scores, names[1]: y, "sample_weight": sample_weight})
+    array = _checks.binary_scores(array_of(scores, names[0]), names[0], reads=reads)
+    labels = array_of(y, names[1])
+    _checks.same_length(**{names[0]: array, names[1]: np.atleast_1d(labels)})
+    coded, pair = _checks.binary_labels(labels, pos_label, classes, names[1])
+    weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
+    return BinaryRows(array, coded, _checks.weights(weights, len(array)), pair)
+
+
+def read_class_rows(
+    scores: Any,
+    y: Any,
+    sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    *,
+    reads: str = "score",
+    names: tuple[str, str] = ("scores", "y"),
+) -> ClassRows:
+    """Scores (n, K), labels as indices of the columns and weights, all checked."""
+    aligned(**{names[0]: scores, names[1]: y, "sample_weight": sample_weight})
+    array = _checks.class_scores(array_of(scores, names[0]), names[0], reads=reads)
+    labels = array_of(y, names[1])
+    _checks.same_length(**{names[0]: array, names[1]: np.atleast_1d(labels)})
+    coded, found = _checks.class_labels(labels, array.shape[1], classes, names[1])
+    weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
+    return ClassRows(array, coded, _checks.weights(weights, len(array)), found)

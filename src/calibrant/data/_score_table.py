@@ -1,0 +1,377 @@
+"""The score table: scores, and for each the weight of positives and of negatives.
+
+Every binary calibrator and measure is a function of this table, so tables add: the table of two sets of rows together
+is the sum of their tables. Rows are kept as they came (one entry per row) until someone asks for `distinct`, which
+sorts them once and adds up equal scores.
+May import NumPy, the kernels, `calibrant._checks` and the readers of this folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant import _checks
+from calibrant._checks import Bytes, Classes, Floats, Label
+from calibrant._kernels import ranking
+from calibrant.data._arrays import BinaryRows, aligned, array_of, read_binary_rows
+from calibrant.errors import InputError, InputTypeError
+
+ByRow = Callable[[Floats, Bytes, Floats | None], Any]
+ByCount = Callable[[Floats, Floats, Floats], Any]
+
+
+class ScoreTable:
+    """Scores with the weight of positives and of negatives at each.
+
+    Build one with `from_arrays`, `from_counts`, `from_frame` or `from_file`; add two with `+`.
+
+    Attributes
+    ----------
+    scores, positives, negatives : ndarray of float64, shape (m,)
+        A score, and the weight of positive and of negative rows that have it.
+    rows, squared_weights : ndarray of float64, shape (m,)
+        How many rows have the score, and the sum of their squared weights (for intervals).
+    classes : tuple
+        The labels coded as negative and positive.
+    n_rows : int
+        Number of rows with weight above zero.
+    total_weight : float
+        Sum of the weights, N; the number of rows when there are none.
+    prevalence : float
+        Share of positive weight, in [0, 1].
+    distinct : ScoreTable
+        The same table with ascending distinct scores. Cost: one sort, O(n log n), done once.
+
+    Examples
+    --------
+    >>> from calibrant import ScoreTable
+    >>> table = ScoreTable.from_arrays([0.2, 0.8, 0.8], [0, 1, 0])
+    >>> table.distinct.scores, table.distinct.positives
+    (array([0.2, 0.8]), array([0., 1.]))
+    >>> (table + table).n_rows
+    6
+    """
+
+    def __init__(self) -> None:
+        raise InputTypeError("Use ScoreTable.from_arrays, from_counts, from_frame or from_file.")
+
+    classes: Classes
+    scores: Floats
+    _labels: Bytes | None
+    _weights: Floats | None
+    _ascending: bool
+
+    # ------------------------------------------------------------ building
+
+    @classmethod
+    def from_arrays(
+        cls, scores: Any, y: Any, sample_weight: Any = None, pos_label: Label | None = None
+    ) -> ScoreTable:
+        """Table of rows: scores of the positive class, labels, and weights (frequencies).
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,), (n, 1) or (n, 2)
+            NumPy, pandas, Polars, PyArrow, torch or lists; the second of two columns is the positive class.
+        y : array-like of shape (n,)
+            Two different labels; the greater number is positive, text needs `pos_label`.
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts; not negative.
+        pos_label : label, optional
+            The label of the event.
+
+        Raises
+        ------
+        InputError
+            Missing or infinite values, lengths that differ, labels that are not two classes, negative weights.
+
+        Examples
+        --------
+        >>> from calibrant import ScoreTable
+        >>> ScoreTable.from_arrays([0.1, 0.9], ["no", "yes"], pos_label="yes").prevalence
+        0.5
+        """
+        rows = read_binary_rows(scores, y, sample_weight, pos_label)
+        weights = None if rows.weights is None else rows.weights.copy()
+        return cls._of_rows(BinaryRows(rows.scores + 0.0, rows.labels.copy(), weights, rows.classes))
+
+    @classmethod
+    def from_counts(cls, scores: Any, positives: Any, negatives: Any) -> ScoreTable:
+        """Table of aggregates: how many positives and negatives each score has (k successes of n).
+
+        Examples
+        --------
+        >>> from calibrant import ScoreTable
+        >>> ScoreTable.from_counts([0.1, 0.5], [2, 5], [8, 5]).n_rows
+        20
+        """
+        aligned(scores=scores, positives=positives, negatives=negatives)
+        columns = {
+            name: _checks.vector(array_of(values, name), name)
+            for name, values in (("scores", scores), ("positives", positives), ("negatives", negatives))
+        }
+        _checks.same_length(**columns)
+        for name in ("positives", "negatives"):
+            if columns[name].min() < 0:
+                row = int(np.argmax(columns[name] < 0))
+                raise InputError(f"{name} must not be negative: row {row} (counting from 0) is {columns[name][row]:g}.")
+        total = columns["positives"] + columns["negatives"]
+        if not total.any():
+            raise InputError("positives and negatives are zero throughout: there is no row to learn from.")
+        return cls._of_counts(columns["scores"] + 0.0, columns["positives"], columns["negatives"], total, total, (0, 1))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        score: str,
+        label: str,
+        weight: str | None = None,
+        pos_label: Label | None = None,
+        missing: Literal["error", "drop"] = "error",
+    ) -> ScoreTable:
+        """Table of two or three columns of a frame: pandas, Polars (eager and lazy), PyArrow, DuckDB.
+
+        Parameters
+        ----------
+        frame : frame
+            Any frame that narwhals reads; a lazy one is computed for the named columns only.
+        score, label, weight : str
+            Names of the columns.
+        pos_label : label, optional
+            The label of the event; text labels need it.
+        missing : {"error", "drop"}
+            What to do with rows in which one of the named columns is missing.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from calibrant import ScoreTable
+        >>> frame = pd.DataFrame({"p": [0.1, 0.9], "y": [0, 1]})
+        >>> ScoreTable.from_frame(frame, score="p", label="y").n_rows
+        2
+        """
+        from calibrant.data._frames import read_frame
+
+        columns = read_frame(frame, score=score, label=label, weight=weight, pos_label=pos_label, missing=missing)
+        return cls._of_columns(columns)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | PathLike[str],
+        *,
+        score: str,
+        label: str,
+        weight: str | None = None,
+        pos_label: Label | None = None,
+        missing: Literal["error", "drop"] = "error",
+        separator: str | None = None,
+        decimal: str | None = None,
+        header: bool = True,
+    ) -> ScoreTable:
+        """Table of two or three columns of a file: csv, tsv, txt, Parquet, JSON lines; any of the texts gzipped.
+
+        Parameters
+        ----------
+        path : path
+            The file, a folder of parts, or a glob.
+        score, label, weight : str
+            Names of the columns; `column_1`, `column_2`, ... with `header=False`.
+        pos_label : label, optional
+            The label of the event; text labels need it.
+        missing : {"error", "drop"}
+            What to do with rows in which one of the named columns is missing.
+        separator, decimal : str, optional
+            For csv; `separator=";", decimal=","` reads European files.
+        header : bool
+            Whether the first line of a csv holds the names.
+
+        Raises
+        ------
+        ColumnError
+            A column that is not there (the message lists those that are) or does not hold numbers.
+        """
+        from calibrant.data._files import read_binary
+
+        columns = read_binary(
+            path,
+            score=score,
+            label=label,
+            weight=weight,
+            pos_label=pos_label,
+            missing=missing,
+            separator=separator,
+            decimal=decimal,
+            header=header,
+        )
+        return cls._of_columns(columns)
+
+    @classmethod
+    def _of_columns(cls, columns: Any) -> ScoreTable:
+        scores = _checks.finite(columns.scores, "score")
+        weights = _checks.weights(columns.weights, len(scores))
+        return cls._of_rows(BinaryRows(scores + 0.0, columns.labels, weights, columns.classes))
+
+    @classmethod
+    def _of_rows(cls, rows: BinaryRows) -> ScoreTable:
+        """The table of checked rows; nothing is copied."""
+        table = cls.__new__(cls)
+        table.scores, table._labels, table._weights, table.classes = rows
+        table._ascending = False
+        return table
+
+    @classmethod
+    def _of_counts(
+        cls,
+        scores: Floats,
+        positives: Floats,
+        negatives: Floats,
+        rows: Floats,
+        squared_weights: Floats,
+        classes: Classes,
+        ascending: bool = False,
+    ) -> ScoreTable:
+        """The table of checked sums; nothing is copied."""
+        table = cls.__new__(cls)
+        table.scores, table._labels, table._weights, table.classes = scores, None, None, classes
+        table.__dict__.update(positives=positives, negatives=negatives, rows=rows, squared_weights=squared_weights)
+        table._ascending = ascending
+        return table
+
+    # ------------------------------------------------------------ reading
+
+    @cached_property
+    def positives(self) -> Floats:
+        """Weight of the positive rows at each score."""
+        assert self._labels is not None
+        return self._labels.astype(np.float64) if self._weights is None else self._labels * self._weights
+
+    @cached_property
+    def negatives(self) -> Floats:
+        """Weight of the negative rows at each score."""
+        assert self._labels is not None
+        other = 1 - self._labels
+        return other.astype(np.float64) if self._weights is None else other * self._weights
+
+    @cached_property
+    def rows(self) -> Floats:
+        """Number of rows (with weight above zero) at each score."""
+        return np.ones(len(self.scores)) if self._weights is None else (self._weights > 0).astype(np.float64)
+
+    @cached_property
+    def squared_weights(self) -> Floats:
+        """Sum of the squared weights at each score."""
+        return np.ones(len(self.scores)) if self._weights is None else self._weights**2
+
+    @property
+    def weight(self) -> Floats:
+        """Weight of all rows at each score."""
+        if self._labels is None:
+            return self.positives + self.negatives
+        return np.ones(len(self.scores)) if self._weights is None else self._weights
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows with weight above zero."""
+        if self._labels is not None and self._weights is None:
+            return len(self.scores)
+        return round(float(self.rows.sum()))
+
+    @cached_property
+    def total_positives(self) -> float:
+        """Weight of all positive rows."""
+        if self._labels is not None and self._weights is None:
+            return float(np.count_nonzero(self._labels))
+        return float(self.positives.sum())
+
+    @cached_property
+    def total_negatives(self) -> float:
+        """Weight of all negative rows."""
+        if self._labels is not None and self._weights is None:
+            return float(len(self.scores) - np.count_nonzero(self._labels))
+        return float(self.negatives.sum())
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights, N."""
+        return self.total_positives + self.total_negatives
+
+    @property
+    def prevalence(self) -> float:
+        """Share of positive weight."""
+        return self.total_positives / self.total_weight
+
+    @cached_property
+    def distinct(self) -> ScoreTable:
+        """The same table with ascending distinct scores, without scores of weight zero."""
+        if self._ascending:
+            return self
+        if self._labels is not None:
+            found = ranking.distinct_rows(self.scores, self._labels, self._weights)
+        else:
+            found = ranking.distinct_counts(
+                self.scores, self.positives, self.negatives, self.rows, self.squared_weights
+            )
+        return ScoreTable._of_counts(*found, self.classes, ascending=True)
+
+    def reduce(self, by_row: ByRow, by_count: ByCount) -> Any:
+        """The value of a kernel on this table: on its rows while they are rows, else on its sums."""
+        if self._labels is not None:
+            return by_row(self.scores, self._labels, self._weights)
+        return by_count(self.scores, self.positives, self.negatives)
+
+    def with_scores(self, scores: Floats) -> ScoreTable:
+        """The same rows with other scores, for example calibrated ones (already checked, same length)."""
+        if self._labels is not None:
+            return ScoreTable._of_rows(BinaryRows(scores, self._labels, self._weights, self.classes))
+        return ScoreTable._of_counts(
+            scores, self.positives, self.negatives, self.rows, self.squared_weights, self.classes
+        )
+
+    # ------------------------------------------------------------ adding
+
+    def __add__(self, other: object) -> ScoreTable:
+        """The table of both sets of rows together."""
+        if not isinstance(other, ScoreTable):
+            return NotImplemented
+        classes = _joint_classes(self.classes, other.classes)
+        scores = np.concatenate([self.scores, other.scores])
+        if self._labels is not None and other._labels is not None:
+            labels = np.concatenate([self._labels, other._labels])
+            weighted = self._weights is not None or other._weights is not None
+            weights = np.concatenate([self.weight, other.weight]) if weighted else None
+            return ScoreTable._of_rows(BinaryRows(scores, labels, weights, classes))
+        sums = [
+            np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("positives", "negatives", "rows", "squared_weights")
+        ]
+        return ScoreTable._of_counts(scores, *sums, classes)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __repr__(self) -> str:
+        known = self.distinct if self._ascending or "distinct" in self.__dict__ else None
+        distinct = "" if known is None else f", {len(known.scores):,} distinct scores"
+        weight = "" if self.total_weight == self.n_rows else f", total weight {self.total_weight:,.6g}"
+        return (
+            f"ScoreTable({_checks.plural(self.n_rows, 'row')}{distinct}{weight}, prevalence {self.prevalence:.4g}, "
+            f"classes {self.classes})"
+        )
+
+
+def _joint_classes(a: Classes, b: Classes) -> Classes:
+    """The coding of two tables together; an unknown negative label takes the other's."""
+    if a[1] == b[1] and (a[0] == b[0] or a[0] is None or b[0] is None):
+        return b if a[0] is None else a
+    raise InputError(
+        f"These tables code their labels differently: {a} and {b} (negative, positive). Build both with the same labels "
+        f"and pos_label before adding them."
+    )

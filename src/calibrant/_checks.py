@@ -183,7 +183,9 @@ def _out_of_range(array: Floats, name: str) -> str:
         f"{int(where[0])} (counting from 0)."
     )
     if outside.mean() > 0.2 or array.min() < -0.5:
-        return f"{text} They look like logits or margins: use from_logits=True, or PlattScaling, or calibrate them first."
+        return (
+            f"{text} They look like logits or margins: use from_logits=True, or PlattScaling, or calibrate them first."
+        )
     if np.all(np.isin(array[outside], array[outside][:1])):
         return f"{text} All of them are {first:.6g}: perhaps a code for a missing value; drop those rows."
     if 1 < array.max() <= 100 and array.min() >= 0:
@@ -356,7 +358,9 @@ def class_labels(
     index = {value: column for column, value in enumerate(names)}
     strange = [value for value in plain if value not in index]
     if strange:
-        raise InputError(f"{name} holds {shown(strange)}, which is not among the classes of the columns: {shown(names)}.")
+        raise InputError(
+            f"{name} holds {shown(strange)}, which is not among the classes of the columns: {shown(names)}."
+        )
     return np.array([index[value] for value in plain], dtype=np.int64)[codes], names
 
 

@@ -5,12 +5,16 @@ Probability p is in bin j of equal width when edges[j] < p <= edges[j + 1]; 0 is
 May import: NumPy, and `_compiled` when there are many rows.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant._kernels._compiled import MANY, compiled, in_two
+
 Floats = NDArray[np.float64]
+BLOCK = 2**14
 
 
 class BinSums(NamedTuple):
@@ -25,25 +29,90 @@ class BinSums(NamedTuple):
 
 def uniform_bin(p: Floats, edges: Floats) -> NDArray[np.int64]:
     """Index of the bin of each probability."""
-    return np.maximum(np.searchsorted(edges, p, side="left") - 1, 0)
+    if len(p) < MANY:
+        return np.maximum(np.searchsorted(edges, p, side="left") - 1, 0)
+    place = np.empty(len(p), dtype=np.int64)
+    _find_bins(np.ascontiguousarray(p), edges, place)
+    return place
 
 
 def uniform_bin_sums(
     p: Floats, positives: Floats, negatives: Floats, rows: Floats, squared_weights: Floats, edges: Floats
 ) -> BinSums:
     """Sums over bins of equal width, from counted probabilities."""
-    place = uniform_bin(p, edges)
-    weight = positives + negatives
-    columns = (weight, positives, weight * p, rows, squared_weights)
-    sums = (np.bincount(place, weights=column, minlength=len(edges) - 1).astype(np.float64) for column in columns)
-    return BinSums(*sums)
+
+    def block(begin: int, end: int) -> Floats:
+        at = slice(begin, end)
+        weight = positives[at] + negatives[at]
+        columns = (weight, positives[at], weight * p[at], rows[at], squared_weights[at])
+        place = uniform_bin(p[at], edges) if len(p) < MANY else _places(p[at], edges)
+        return np.stack([np.bincount(place, weights=column, minlength=len(edges) - 1) for column in columns])
+
+    return _add_blocks(block, len(p), len(edges) - 1)
 
 
 def uniform_bin_sums_rows(p: Floats, labels: NDArray[np.uint8], weights: Floats | None, edges: Floats) -> BinSums:
     """Sums over bins of equal width, from rows."""
-    w = np.ones(len(p)) if weights is None else weights
-    hits = w * labels
-    return uniform_bin_sums(p, hits, w - hits, np.where(w > 0, 1.0, 0.0), w * w, edges)
+    if weights is not None or len(p) < MANY:
+        w = np.ones(len(p)) if weights is None else weights
+        hits = w * labels
+        return uniform_bin_sums(p, hits, w - hits, np.where(w > 0, 1.0, 0.0), w * w, edges)
+    flat = np.ascontiguousarray(p)
+    n_bins = len(edges) - 1
+
+    def block(begin: int, end: int) -> Floats:
+        counts, sums = np.zeros(4 * n_bins, dtype=np.int64), np.zeros(4 * n_bins)
+        _sum_rows(flat[begin:end], labels[begin:end], edges, counts, sums)
+        by_bin = counts.reshape(4, n_bins).sum(axis=0)
+        weight, hits = (by_bin & 0xFFFFFFFF).astype(np.float64), (by_bin >> 32).astype(np.float64)
+        return np.stack((weight, hits, sums.reshape(4, n_bins).sum(axis=0), weight, weight))
+
+    return _add_blocks(block, len(p), n_bins)
+
+
+def _places(p: Floats, edges: Floats) -> NDArray[np.int64]:
+    place = np.empty(len(p), dtype=np.int64)
+    _find_bins(np.ascontiguousarray(p), edges, place)
+    return place
+
+
+def _add_blocks(block: Callable[[int, int], Floats], size: int, n_bins: int) -> BinSums:
+    step = max(BLOCK, 4 * n_bins)
+
+    def part(first: int, last: int) -> Floats:
+        sums = np.zeros((5, n_bins))
+        for begin in range(first, last, step):
+            sums += block(begin, min(begin + step, last))
+        return sums
+
+    return BinSums(*np.sum(in_two(part, size), axis=0))
+
+
+@compiled("FFI*")
+def _find_bins(p: Floats, edges: Floats, place: NDArray[np.int64]) -> None:
+    """Guess the bin from p times the number of bins, which is at most one off, and set it right by the edges."""
+    last = len(edges) - 2
+    for i in range(len(p)):
+        value = p[i]
+        j = min(int(value * (last + 1)), last)
+        j += (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0)
+        place[i] = max(j, 0)
+
+
+@compiled("FBFI*F*")
+def _sum_rows(p: Floats, labels: NDArray[np.uint8], edges: Floats, counts: NDArray[np.int64], sums: Floats) -> None:
+    """Add rows to the bins: rows in the low half of `counts`, positives in its high half, p in `sums`.
+
+    Four sets of bins take turns, so that a row need not wait for the one before to be stored.
+    """
+    n_bins = len(edges) - 1
+    for i in range(len(p)):
+        value = p[i]
+        j = min(int(value * n_bins), n_bins - 1)
+        j += (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0)
+        j = max(j, 0) + (i & 3) * n_bins
+        counts[j] += 1 + (np.int64(labels[i]) << 32)
+        sums[j] += value
 
 
 def quantile_bin_ends(weight: Floats, n_bins: int) -> NDArray[np.int64]:

@@ -6,13 +6,19 @@ so that counts whose means are equal (1/3 and 2/6) always pool.
 May import: NumPy, and `_compiled` when there are many rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant._kernels._compiled import MANY, compiled, in_two
+
 Floats = NDArray[np.float64]
+BLOCK = 2**13
+
+
+Stack = tuple[NDArray[np.int64], Floats, Floats]
 
 
 class Blocks(NamedTuple):
@@ -25,46 +31,151 @@ class Blocks(NamedTuple):
 
 def pool_adjacent(positives: Floats, weights: Floats) -> Blocks:
     """Pool adjacent violators, given the sum of positives and the total weight at each ascending score."""
-    starts, hits, totals = _pool(positives.tolist(), weights.tolist())
-    first = np.array(starts, dtype=np.int64)
-    last = np.concatenate((first[1:] - 1, np.array([len(weights) - 1], dtype=np.int64)))[: len(first)]
-    return Blocks(first, last, np.array(hits) / np.array(totals))
+    size = len(weights)
+    largest = float(weights.max(initial=0.0))
+    if largest and not 1e-100 < largest < 1e100:  # products of sums must neither vanish nor overflow
+        power = -int(np.frexp(largest)[1])
+        positives, weights = np.ldexp(positives, power), np.ldexp(weights, power)
+    starts, hits, totals = (_pool_many if size >= MANY else _pool_few)(positives, weights)
+    values = hits / totals
+    while len(values) > 1 and np.any(values[1:] <= values[:-1]):  # means that differ by less than a float can say
+        first = np.flatnonzero(np.concatenate(([True], values[1:] > values[:-1])))
+        starts, hits, totals = starts[first], np.add.reduceat(hits, first), np.add.reduceat(totals, first)
+        values = hits / totals
+    return Blocks(starts, np.append(starts[1:], size)[: len(starts)] - 1, values)
 
 
-def _pool(positives: Sequence[float], weights: Sequence[float]) -> tuple[list[int], list[float], list[float]]:
-    starts: list[int] = []
-    hits: list[float] = []
-    totals: list[float] = []
+def _pool_few(positives: Floats, weights: Floats) -> Stack:
+    size = len(weights)
+    starts, hits, totals = [0] * size, [0.0] * size, [0.0] * size
+    count = _pool.function(positives.tolist(), weights.tolist(), starts, hits, totals)
+    return np.array(starts[:count], dtype=np.int64), np.array(hits[:count]), np.array(totals[:count])
+
+
+def _pool_many(positives: Floats, weights: Floats) -> Stack:
+    """Pool the halves side by side, then their blocks together."""
+
+    def pool_part(hits_in: Floats, totals_in: Floats) -> Stack:
+        size = len(hits_in)
+        starts, hits, totals = np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
+        count = _pool(hits_in, totals_in, starts, hits, totals)
+        return starts[:count], hits[:count], totals[:count]
+
+    parts = in_two(lambda first, last: (first, pool_part(positives[first:last], weights[first:last])), len(weights))
+    if len(parts) == 1:
+        return parts[0][1]
+    starts = np.concatenate([stack[0] + first for first, stack in parts])
+    merged = pool_part(*(np.concatenate([stack[k] for _, stack in parts]) for k in (1, 2)))
+    return starts[merged[0]], merged[1], merged[2]
+
+
+@compiled("FFI*F*F*")
+def _pool(
+    positives: Sequence[float],
+    weights: Sequence[float],
+    starts: MutableSequence[int],
+    hits: MutableSequence[float],
+    totals: MutableSequence[float],
+) -> int:
+    """Write the blocks as a stack; return how many there are."""
+    top = -1
     for i in range(len(weights)):
         start, hit, total = i, positives[i], weights[i]
-        while totals and hits[-1] * total >= hit * totals[-1]:
-            start = starts.pop()
-            hit += hits.pop()
-            total += totals.pop()
-        starts.append(start)
-        hits.append(hit)
-        totals.append(total)
-    return starts, hits, totals
+        while top >= 0 and hits[top] * total >= hit * totals[top]:
+            start = starts[top]
+            hit += hits[top]
+            total += totals[top]
+            top -= 1
+        top += 1
+        starts[top] = start
+        hits[top] = hit
+        totals[top] = total
+    return top + 1
 
 
 def apply_steps(x: Floats, thresholds: Floats, values: Floats) -> Floats:
     """Step function: `values[k]`, k being the number of thresholds <= x."""
-    return values[np.searchsorted(thresholds, x, side="right")]
+    return _apply(x, thresholds, lambda _, place: values.take(place))
 
 
 def apply_lines(x: Floats, knots: Floats, values: Floats) -> Floats:
     """Straight lines between knots, constant outside them; exact at the knots, monotone where the values are."""
     if len(knots) == 1:
         return np.full(x.shape, values[0])
-    place = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
-    left, right, low, high = knots[place], knots[place + 1], values[place], values[place + 1]
-    inside = np.clip(x, left, right)
-    with np.errstate(over="ignore", invalid="ignore"):
-        share = (inside - left) / (right - left)
-        wide = np.isinf(right - left)
-        share = np.where(wide, (inside / 2 - left / 2) / (right / 2 - left / 2), share)
-    between = np.clip(low + share * (high - low), np.minimum(low, high), np.maximum(low, high))
-    return np.where(share >= 1.0, np.where(inside >= right, high, between), between)
+    with np.errstate(over="ignore"):
+        # Halves where the distance of two knots would overflow; elsewhere the knots as they are.
+        unit = np.where(np.isinf(np.diff(knots)), 0.5, 1.0)
+    width = knots[1:] * unit - knots[:-1] * unit
+    rise = np.diff(values)
+    low, high = np.minimum(values[1:], values[:-1]), np.maximum(values[1:], values[:-1])
+
+    def between(part: Floats, place: NDArray[np.int64]) -> Floats:
+        k = np.clip(place - 1, 0, len(width) - 1)
+        inside = np.clip(part, knots[k], knots[k + 1])
+        share = (inside * unit[k] - knots[k] * unit[k]) / width[k]
+        line = np.clip(values[k] + share * rise[k], low[k], high[k])
+        return np.where(inside >= knots[k + 1], values[k + 1], line)
+
+    return _apply(x, knots, between)
+
+
+def _apply(x: Floats, thresholds: Floats, read: Callable[[Floats, NDArray[np.int64]], Floats]) -> Floats:
+    """`read(x, k)` with k the number of thresholds <= x, in blocks that stay in the cache."""
+    size = len(x)
+    if size < MANY or len(thresholds) == 0:
+        return read(x, np.searchsorted(thresholds, x, side="right"))
+    flat = np.ascontiguousarray(x)
+    table = _table(thresholds, size)
+    result = np.empty(size)
+
+    def part(first: int, last: int) -> None:
+        place = np.empty(BLOCK, dtype=np.int64)
+        for begin in range(first, last, BLOCK):
+            end = min(begin + BLOCK, last)
+            _count_below(flat[begin:end], *table, place)
+            result[begin:end] = read(flat[begin:end], place[: end - begin])
+
+    in_two(part, size)
+    return result
+
+
+def _table(thresholds: Floats, size: int) -> tuple[Floats, NDArray[np.int32], float, float]:
+    """Thresholds closed by a NaN, how many lie before each cell of a uniform grid, its origin and cells per unit.
+
+    The cell of a number never falls as the number rises, so a number is above every threshold of an earlier cell.
+    """
+    cells = 2 ** int(np.log2(min(max(8 * len(thresholds), 2**10), size, 2**20)))
+    low, high = float(thresholds[0]), float(thresholds[-1])
+    with np.errstate(all="ignore"):
+        per_unit = float(np.float64(cells / 2) / np.float64(high / 2 - low / 2))
+        scaled = (thresholds - low) * per_unit
+        cell = np.where(scaled > 0, np.minimum(scaled, cells - 1), 0).astype(np.int64)
+    before = np.concatenate(([0], np.cumsum(np.bincount(cell, minlength=cells)))).astype(np.int32)
+    return np.append(thresholds, np.nan), before, low, per_unit
+
+
+@compiled("FFJffI*")
+def _count_below(
+    x: Floats, thresholds: Floats, before: NDArray[np.int32], low: float, per_unit: float, place: NDArray[np.int64]
+) -> None:
+    """Number of thresholds <= x, for each x."""
+    last_cell = len(before) - 2
+    for i in range(len(x)):
+        value = x[i]
+        scaled = (value - low) * per_unit
+        cell = 0
+        if scaled > 0:
+            cell = last_cell if scaled >= last_cell else int(scaled)
+        count, end = before[cell], before[cell + 1]
+        if thresholds[count] <= value:
+            count += 1
+            while count < end:
+                middle = (count + end) // 2
+                if thresholds[middle] <= value:
+                    count = middle + 1
+                else:
+                    end = middle
+        place[i] = count
 
 
 def switch_points(upper_of_lower: Floats, lower_of_upper: Floats) -> Floats:

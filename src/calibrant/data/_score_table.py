@@ -69,9 +69,7 @@ class ScoreTable:
     # ------------------------------------------------------------ building
 
     @classmethod
-    def from_arrays(
-        cls, scores: Any, y: Any, sample_weight: Any = None, pos_label: Label | None = None
-    ) -> ScoreTable:
+    def from_arrays(cls, scores: Any, y: Any, sample_weight: Any = None, pos_label: Label | None = None) -> ScoreTable:
         """Table of rows: scores of the positive class, labels, and weights (frequencies).
 
         Parameters

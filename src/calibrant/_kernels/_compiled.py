@@ -1,0 +1,81 @@
+"""How the few loops that NumPy cannot express are compiled, and how work is spread over two cores.
+
+A compiled kernel is written as plain Python, compiled for one signature the first time it is called, and kept on disk
+for the next process where a folder can be written; where none can (containers), it is compiled once per process.
+Every argument array must be contiguous; read-only arrays are accepted.
+
+May import: Numba, only inside the functions below, so that importing calibrant does not load it.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+MANY = 2**15
+"""Fewer rows than this are done in NumPy, without loading Numba."""
+SPREAD = 2**17
+"""From this many rows on, work is shared by two threads."""
+
+
+class Compiled:
+    """A kernel: called like the function it was made from, compiled at the first call."""
+
+    def __init__(self, function: Callable[..., Any], signature: str, regroup: bool) -> None:
+        self.function = function
+        self._signature = signature
+        self._regroup = regroup
+        self._machine_code: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the compiled function."""
+        if self._machine_code is None:
+            self._machine_code = _compile(self.function, self._signature, self._regroup)
+        return self._machine_code(*arguments)
+
+
+def compiled(signature: str, *, regroup: bool = False) -> Callable[[Callable[..., Any]], Compiled]:
+    """Mark a function as a kernel, with one letter per argument.
+
+    Lower case is a scalar, upper case an array that is only read, `*` after it an array that is written:
+    f float64, i int64, u uint64, b uint8, j int32. With `regroup`, sums may be added up in another order, which lets
+    them run in vector registers; without it the kernel computes to the bit what the plain function does.
+    """
+    return lambda function: Compiled(function, signature, regroup)
+
+
+def _compile(function: Callable[..., Any], signature: str, regroup: bool) -> Callable[..., Any]:
+    import numba
+
+    kinds = {"f": numba.float64, "i": numba.int64, "u": numba.uint64, "b": numba.uint8, "j": numba.int32}
+    types: list[Any] = []
+    for letter in signature:
+        if letter == "*":
+            types[-1] = types[-1].copy(readonly=False)
+        elif letter.isupper():
+            types.append(numba.types.Array(kinds[letter.lower()], 1, "C", readonly=True))
+        else:
+            types.append(kinds[letter])
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc"} if regroup else False}
+    try:
+        return numba.njit(tuple(types), cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # no folder that could hold the cache
+        return numba.njit(tuple(types), **options)(function)  # type: ignore[no-any-return]
+
+
+def in_two(work: Callable[[int, int], Result], size: int, *, always: bool = False) -> list[Result]:
+    """Results of `work(first, last)` over the whole range, or over its two halves at once when it is long."""
+    if (size < SPREAD and not always) or _cores() < 2:
+        return [work(0, size)]
+    middle = size // 2
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(work, middle, size)
+        return [work(0, middle), second.result()]
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

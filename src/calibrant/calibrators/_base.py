@@ -1,0 +1,185 @@
+"""What every calibrator shares: the walk from rows to the table, from the table to a map, and the map's use.
+
+A concrete binary calibrator says what it reads (`_reads`) and how a table becomes a map (`_learn`); nothing else
+differs between `fit` and `fit_table`.
+May import scikit-learn's base, NumPy, `calibrant.maps`, `calibrant.data`, `calibrant._checks`, `calibrant._parameters`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+from calibrant import _checks
+from calibrant._checks import Floats
+from calibrant._parameters import Rule, check_parameters
+from calibrant.data import ScoreTable
+from calibrant.data._arrays import BinaryRows, array_of, read_binary_rows
+from calibrant.errors import DataWarning, InputTypeError, NotFittedError
+from calibrant.maps import BinaryMap, Map
+
+
+class NotFitted(NotFittedError, SklearnNotFittedError):  # type: ignore[misc]
+    """An estimator that is used before `fit`; scikit-learn's error too."""
+
+
+class Calibrator(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """What binary and multiclass calibrators share: parameters, prediction, tags."""
+
+    _rules: ClassVar[Mapping[str, Rule]] = {}
+
+    map_: Map
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def _check_parameters(self) -> None:
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+
+    def _fitted_map(self) -> Map:
+        if not hasattr(self, "map_"):
+            name = type(self).__name__
+            raise NotFitted(f"This {name} is not fitted yet. Call fit(scores, y) or fit_table(table) first.")
+        return self.map_
+
+    @abstractmethod
+    def predict_proba(self, scores: Any) -> Floats:
+        """Calibrated probabilities, shape (n, K), columns in `classes_` order."""
+
+    def predict(self, scores: Any) -> NDArray[Any]:
+        """The class with the highest calibrated probability; for two classes a tie is the positive one.
+
+        Parameters
+        ----------
+        scores : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels out of `classes_`.
+        """
+        p = self.predict_proba(scores)
+        chosen = (p[:, 1] >= p[:, 0]).astype(np.intp) if p.shape[1] == 2 else p.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+
+class BinaryCalibrator(Calibrator):
+    """A calibrator of two classes: a table in, a map out."""
+
+    @property
+    def _reads(self) -> str:
+        """What the scores are: "score", "probability" or "logit"."""
+        return "score"
+
+    @abstractmethod
+    def _learn(self, table: ScoreTable) -> BinaryMap:
+        """The map of a checked table; learned attributes are set here."""
+
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the map from scores and labels.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,), (n, 1) or (n, 2)
+            Scores of the positive class, or the two columns of `predict_proba`.
+        y : array-like of shape (n,)
+            Labels of two classes; the greater is positive (text is sorted, as in scikit-learn).
+        sample_weight : array-like of shape (n,), optional
+            Frequencies: a row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        labels = array_of(y, "y")
+        classes = _sorted_text_classes(labels)
+        rows = read_binary_rows(scores, y, sample_weight, classes=classes, reads=self._reads)
+        self._fit_checked(ScoreTable._of_rows(BinaryRows(*rows)))
+        given = array_of(scores, "scores")
+        self.classes_ = _class_array(self.map_.classes, labels)
+        self.n_features_in_ = given.shape[1] if given.ndim == 2 else 1
+        return self
+
+    def fit_table(self, table: ScoreTable) -> Self:
+        """Learn the map from a score table; the same map as from its rows.
+
+        Parameters
+        ----------
+        table : ScoreTable
+            Scores with the weight of positives and of negatives.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if not isinstance(table, ScoreTable):
+            raise InputTypeError(
+                f"fit_table needs a ScoreTable, not {type(table).__name__}. Use fit(scores, y) for rows."
+            )
+        if self._reads == "probability":
+            table = table.with_scores(_checks.probabilities(table.scores, "table.scores"))
+        self._fit_checked(table)
+        self.classes_ = np.array(table.classes)
+        self.n_features_in_ = 1
+        return self
+
+    def _fit_checked(self, table: ScoreTable) -> None:
+        forget(self)
+        _checks.both_classes(table.total_positives, table.total_negatives, f"{type(self).__name__}.fit")
+        self.map_ = self._learn(table)
+
+    def predict_proba(self, scores: Any) -> Floats:
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        scores : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Columns in `classes_` order; rows sum to 1.
+        """
+        p = self._fitted_map()(scores)
+        return np.column_stack([1 - p, p])
+
+
+def forget(estimator: Any) -> None:
+    """Drop everything that an earlier fit learned."""
+    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, name)
+
+
+def warn_if_falling(falls: bool) -> None:
+    """Say that the score falls as the event gets likelier."""
+    if falls:
+        warnings.warn(
+            "The score falls as the event gets likelier (AUC below one half): the label may be flipped, or the score "
+            "may be of the other class. Check pos_label, or give 1 - p (or -score) if that is what you mean.",
+            DataWarning,
+            stacklevel=5,
+        )
+
+
+def _sorted_text_classes(labels: NDArray[Any]) -> Any:
+    """Text labels sorted, as scikit-learn does; numbers follow the rule of the gate."""
+    if labels.dtype.kind not in "OUS" or labels.ndim != 1:
+        return None
+    found = {value for value in labels.tolist() if isinstance(value, str)}
+    return tuple(sorted(found)) if len(found) == 2 and len(set(labels.tolist())) == 2 else None
+
+
+def _class_array(classes: tuple[Any, ...], labels: NDArray[Any]) -> NDArray[Any]:
+    """`classes_` in the labels' own type, as scikit-learn keeps it."""
+    kind = labels.dtype if labels.dtype.kind in "fiubU" else None
+    return np.array(classes, dtype=kind)

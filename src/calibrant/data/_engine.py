@@ -1,0 +1,109 @@
+"""The one door to DuckDB, the embedded engine that reads and writes files.
+
+Invariant: one in-memory engine per piece of work, without network, without extensions from elsewhere, without a look at
+the variables of the caller; what it spills goes to a temporary folder that is gone afterwards.
+May import DuckDB, the standard library and `calibrant.errors`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillRunning
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+EngineError = duckdb.Error
+Progress = Callable[[float], None]
+
+SETTINGS: dict[str, Any] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+    "preserve_insertion_order": "true",
+    "memory_limit": "1GB",
+}
+
+
+def text_sql(text: str) -> str:
+    """A text constant."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def name_sql(name: str) -> str:
+    """A quoted name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def list_sql(values: Iterable[str]) -> str:
+    """A list of text constants, in parentheses."""
+    return "(" + ", ".join(map(text_sql, values)) + ")"
+
+
+def files_sql(paths: Sequence[Path]) -> str:
+    """A list of files, each exactly the one named: wildcards in a name stand for themselves."""
+    plain = ["".join(f"[{c}]" if c in "*?[" else c for c in str(path)) for path in paths]
+    return "[" + ", ".join(map(text_sql, plain)) + "]"
+
+
+class Engine(AbstractContextManager["Engine"]):
+    """A DuckDB in memory, and a folder for temporary files.
+
+    Parameters
+    ----------
+    spill : path, optional
+        Folder in which the temporary folder is made; the system's by default.
+    progress : callable, optional
+        Called with the share done, in [0, 1], of each query that takes longer than a moment.
+    """
+
+    def __init__(self, spill: Path | None = None, progress: Progress | None = None) -> None:
+        self._temporary = tempfile.TemporaryDirectory(prefix=".calibrant-", dir=spill, ignore_cleanup_errors=True)
+        self.folder = Path(self._temporary.name)
+        self._progress = progress
+
+    @cached_property
+    def _connection(self) -> Any:
+        return duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": str(self.folder / "spill")})
+
+    def __exit__(self, *_: object) -> None:
+        if "_connection" in self.__dict__:
+            self._connection.close()
+        self._temporary.cleanup()
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """The result of a query, which has ended when this returns."""
+        if self._progress is None:
+            return self._connection.execute(sql, list(values))
+        with ThreadPoolExecutor(1) as pool:
+            query = pool.submit(self._connection.execute, sql, list(values))
+            try:
+                return self._watched(query, self._progress)
+            except BaseException:
+                self._connection.interrupt()
+                raise
+
+    def _watched(self, query: Any, progress: Progress) -> Any:
+        while True:
+            try:
+                return query.result(timeout=0.1)
+            except StillRunning:
+                if query.done():
+                    raise
+                progress(min(max(self._connection.query_progress() / 100, 0.0), 1.0))
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a small result."""
+        found: list[tuple[Any, ...]] = self.run(sql, values).fetchall()
+        return found
+
+    def arrays(self, sql: str, values: Sequence[Any] = ()) -> dict[str, Any]:
+        """The columns of a result as NumPy arrays."""
+        found: dict[str, Any] = self.run(sql, values).fetchnumpy()
+        return found

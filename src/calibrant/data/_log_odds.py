@@ -1,0 +1,39 @@
+"""Log-odds of a table of probabilities for a fit, with exact 0 and 1 moved inside.
+
+A handful of rows at exactly 0 or 1 would ruin every unpenalised fit. In fits only, 0 becomes
+`min(1 / (2N + 2), half the smallest positive p)`, and 1 its mirror image; all other scores stay as they are.
+May import NumPy, the kernels and `calibrant.data._score_table`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant._checks import Floats
+from calibrant._kernels import likelihood
+from calibrant.data._score_table import ScoreTable
+
+
+def inner_ends(table: ScoreTable) -> tuple[float, float]:
+    """What exact 0 and 1 become in fits: `min(1/(2N+2), half the smallest positive p)`, and the mirror image.
+
+    The second value is the distance from 1.
+    """
+    limit = 1 / (2 * table.total_weight + 2)
+    scores = table.scores
+    if scores.min() > 0 and scores.max() < 1:
+        return limit, limit
+    above, below = scores[scores > 0], 1 - scores[scores < 1]
+    low = min(limit, above.min() / 2) if len(above) else limit
+    high = min(limit, below.min() / 2) if len(below) else limit
+    return float(low), float(high)
+
+
+def fit_log_odds(table: ScoreTable) -> Floats:
+    """Log-odds of a table of probabilities, with exact 0 and 1 moved inside (in fits only)."""
+    low, high = inner_ends(table)
+    scores = table.scores
+    z = likelihood.log_odds(scores)
+    z[scores == 0] = likelihood.log_odds(np.array([low]))[0]
+    z[scores == 1] = -likelihood.log_odds(np.array([high]))[0]
+    return z

@@ -1,0 +1,72 @@
+"""Output files: written beside their place, then renamed, so that a half-written file never has the final name.
+
+Invariant: `path` either keeps what it held or holds the whole new content, also after an interruption or a full disk.
+May import the standard library and `calibrant.errors`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from calibrant.errors import InputError, OutputExistsError
+
+
+@contextmanager
+def written_beside(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+    """Give a temporary path in the same folder; when the block ends well, it takes the place of `path`.
+
+    Whatever ends the block otherwise (an error, an interruption), the temporary file is removed and `path` is as it
+    was. An existing `path` is refused without `force`.
+    """
+    target = output_target(path, force=force)
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
+    try:
+        yield temporary
+        _publish(temporary, target, path, force)
+    except OSError as reason:
+        raise InputError(
+            f"{os.fspath(path)!r} could not be written: {reason.strerror or reason}. {_kept(target)}"
+        ) from reason
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def output_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """The file that will be written (links followed), once it is clear that it may be."""
+    target = Path(os.path.realpath(path))
+    shown = repr(os.fspath(path))
+    try:
+        kind = target.stat().st_mode
+    except FileNotFoundError:
+        kind = None
+    except OSError as reason:
+        raise InputError(f"The output {shown} cannot be used: {reason.strerror or reason}.") from reason
+    if kind is not None and stat.S_ISDIR(kind):
+        raise InputError(f"The output {shown} is a folder: give the name of a file in it.")
+    if kind is not None and not stat.S_ISREG(kind):
+        raise InputError(f"The output {shown} is not a regular file: give the name of a file.")
+    if kind is not None and not force:
+        raise OutputExistsError(
+            f"The output {shown} exists and was left as it is: give another name, or allow overwriting with "
+            f"force=True (--force)."
+        )
+    if not target.parent.is_dir():
+        raise InputError(f"The folder of the output {shown} does not exist: create {str(target.parent)!r} first.")
+    return target
+
+
+def _publish(temporary: Path, target: Path, path: str | os.PathLike[str], force: bool) -> None:
+    output_target(path, force=force)
+    with suppress(FileNotFoundError):
+        os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+    os.replace(temporary, target)
+
+
+def _kept(target: Path) -> str:
+    return "The file that was there is unchanged." if target.exists() else "No output was left behind."

@@ -1,0 +1,34 @@
+"""What a fit leaves: small frozen records that turn scores into probabilities, and their files.
+
+Applying a map needs no estimator, no scikit-learn and no pickle.
+"""
+
+from __future__ import annotations
+
+from calibrant.maps._base import BinaryMap, ClassMap, Map
+from calibrant.maps._files import load_map
+from calibrant.maps._records import (
+    AffineLogitMap,
+    IdentityMap,
+    LineMap,
+    MixtureMap,
+    OneVsRestMap,
+    PlattMap,
+    StepMap,
+    TemperatureMap,
+)
+
+__all__ = [
+    "AffineLogitMap",
+    "BinaryMap",
+    "ClassMap",
+    "IdentityMap",
+    "LineMap",
+    "Map",
+    "MixtureMap",
+    "OneVsRestMap",
+    "PlattMap",
+    "StepMap",
+    "TemperatureMap",
+    "load_map",
+]

@@ -1,0 +1,310 @@
+"""The frozen map: a record with a kind, the labels of its classes and its parameters.
+
+Invariant: `from_dict(map.to_dict()) == map`, and the JSON bytes are stable. A field is declared by `number`, `flag`,
+`vector`, `matrix` or `parts`, which says how it is written, read back and checked.
+May import NumPy, the kernels, `calibrant._checks`, `calibrant.data._arrays` and `calibrant.errors`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from os import PathLike
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+
+from calibrant import _checks
+from calibrant._checks import Floats, Label
+from calibrant.data._arrays import array_of
+from calibrant.errors import InputError, MapFileError
+
+FORMAT = "calibrant map"
+VERSION = 1
+
+
+# ---------------------------------------------------------------- fields
+
+
+def number(low: float = -np.inf, high: float = np.inf, default: float | None = None) -> Any:
+    """A finite number between two ends."""
+    return _declared("number", default, low=low, high=high)
+
+
+def flag(default: bool | None = None) -> Any:
+    """True or False."""
+    return _declared("flag", default)
+
+
+def vector(low: float = -np.inf, high: float = np.inf, *, rising: bool = False) -> Any:
+    """A list of finite numbers between two ends; `rising` ones increase strictly."""
+    return _declared("vector", None, low=low, high=high, rising=rising)
+
+
+def matrix() -> Any:
+    """A rectangular table of finite numbers."""
+    return _declared("matrix", None, low=-np.inf, high=np.inf)
+
+
+def parts() -> Any:
+    """A list of maps."""
+    return _declared("parts", None)
+
+
+def _declared(form: str, default: Any, **limits: Any) -> Any:
+    metadata = {"form": form, **limits}
+    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+
+
+# ---------------------------------------------------------------- the record
+
+
+@dataclass(frozen=True, eq=False)
+class Map(ABC):
+    """A frozen map from scores to probabilities.
+
+    Attributes
+    ----------
+    classes : tuple
+        The labels, in the order of the probabilities; for two classes (negative, positive).
+    """
+
+    kind: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Map]]] = {}
+
+    classes: tuple[Label | None, ...]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "kind" in cls.__dict__:
+            Map.kinds[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", tuple(self.classes))
+        for item in fields(self):
+            form = item.metadata.get("form")
+            if form in ("vector", "matrix"):
+                array = np.array(getattr(self, item.name), dtype=np.float64)
+                array.flags.writeable = False
+                object.__setattr__(self, item.name, array)
+            elif form == "parts":
+                object.__setattr__(self, item.name, tuple(getattr(self, item.name)))
+
+    @property
+    @abstractmethod
+    def reads(self) -> str:
+        """What the map is given: "score" (any real number), "probability" or "logit"."""
+
+    @abstractmethod
+    def __call__(self, scores: Any) -> Any:
+        """Calibrated probabilities of scores."""
+
+    # ------------------------------------------------------------ JSON
+
+    def to_dict(self) -> dict[str, Any]:
+        """The map as plain Python values, ready for JSON."""
+        return {"format": FORMAT, "version": VERSION, **self._body()}
+
+    def _body(self) -> dict[str, Any]:
+        parameters = {item.name: _written(item.metadata["form"], getattr(self, item.name)) for item in self._items()}
+        return {"kind": self.kind, "classes": list(self.classes), "parameters": parameters}
+
+    @classmethod
+    def _items(cls) -> list[Any]:
+        return [item for item in fields(cls) if "form" in item.metadata]
+
+    @staticmethod
+    def from_dict(content: Mapping[str, Any]) -> Map:
+        """The map that `to_dict` wrote; anything unknown or damaged is refused.
+
+        Raises
+        ------
+        MapFileError
+            Another format or version, an unknown kind or field, a missing or impossible value.
+        """
+        if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+            raise MapFileError(f'This is not a calibrant map: the field "format" must be "{FORMAT}".')
+        if content.get("version") != VERSION:
+            raise MapFileError(
+                f"The map has version {content.get('version')!r}, but this calibrant reads version {VERSION}. Update "
+                f"calibrant, or fit the map again."
+            )
+        _no_strangers(content, {"format", "version", "kind", "classes", "parameters"}, "the map")
+        return _read_body({key: content[key] for key in content if key not in ("format", "version")})
+
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
+        """Write the map as JSON; a file that exists is kept unless `force` is true."""
+        from calibrant.maps._files import save_map
+
+        save_map(self, path, force=force)
+
+    def to_sql(self, column: str, dialect: Literal["duckdb", "postgres", "spark", "sqlite"] = "duckdb") -> str:
+        """The map as an SQL expression of a column.
+
+        Parameters
+        ----------
+        column : str
+            Name of the column with the scores; it is quoted here.
+        dialect : {"duckdb", "postgres", "spark", "sqlite"}
+            The engine that will run it.
+        """
+        from calibrant.maps._sql import sql_expression
+
+        return sql_expression(self, column, dialect)
+
+    # ------------------------------------------------------------ comparing
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        same = [np.array_equal(getattr(self, item.name), getattr(other, item.name)) for item in self._items()]
+        return self.classes == cast(Self, other).classes and all(same)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.classes))
+
+
+def _written(form: str, value: Any) -> Any:
+    if form == "parts":
+        return [part._body() for part in value]
+    if form in ("vector", "matrix"):
+        return value.tolist()
+    return bool(value) if form == "flag" else float(value)
+
+
+def _no_strangers(content: Mapping[str, Any], known: set[str], what: str) -> None:
+    strangers = sorted(set(content) - known)
+    missing = sorted(known - set(content))
+    if strangers:
+        raise MapFileError(f"{what} has unknown fields: {', '.join(strangers)}. It may come from another version.")
+    if missing:
+        raise MapFileError(
+            f"{what} lacks the fields: {', '.join(missing)}. The file may be damaged; fit the map again."
+        )
+
+
+def _read_body(body: Any) -> Map:
+    if not isinstance(body, Mapping):
+        raise MapFileError(f"A map must be an object with kind, classes and parameters, not {body!r}.")
+    _no_strangers(body, {"kind", "classes", "parameters"}, "the map")
+    kind = Map.kinds.get(body["kind"]) if isinstance(body["kind"], str) else None
+    if kind is None:
+        raise MapFileError(f"The kind of map {body['kind']!r} is unknown; known are {', '.join(sorted(Map.kinds))}.")
+    items = {item.name: item for item in kind._items()}
+    parameters = body["parameters"]
+    if not isinstance(parameters, Mapping):
+        raise MapFileError(f"The parameters of the map {kind.kind!r} must be an object, not {parameters!r}.")
+    _no_strangers(parameters, set(items), f"the map {kind.kind!r}")
+    values = {name: _read_value(f"{kind.kind}.{name}", items[name].metadata, parameters[name]) for name in items}
+    try:
+        made = kind(_read_classes(body["classes"]), **values)
+        made._validate()
+    except InputError as error:
+        raise MapFileError(f"The map {kind.kind!r} is damaged: {error}") from None
+    return made
+
+
+def _read_classes(classes: Any) -> tuple[Label | None, ...]:
+    fine = isinstance(classes, list | tuple) and len(classes) >= 2 and len(set(map(str, classes))) == len(classes)
+    if not fine or not all(isinstance(label, bool | int | float | str) or label is None for label in classes):
+        raise MapFileError(f"The classes of a map must be two or more different labels, not {classes!r}.")
+    return tuple(classes)
+
+
+def _read_value(name: str, limits: Mapping[str, Any], value: Any) -> Any:
+    form = limits["form"]
+    if form == "flag":
+        if isinstance(value, bool):
+            return value
+        raise MapFileError(f"{name} must be true or false, not {value!r}.")
+    if form == "parts":
+        if isinstance(value, list) and value:
+            return tuple(_read_body(part) for part in value)
+        raise MapFileError(f"{name} must be a list of maps, not {value!r}.")
+    return _read_numbers(name, limits, value)
+
+
+def _read_numbers(name: str, limits: Mapping[str, Any], value: Any) -> Any:
+    depth = {"number": 0, "vector": 1, "matrix": 2}[limits["form"]]
+    try:
+        array = np.array(value)
+    except ValueError:
+        array = np.array(None)
+    if array.ndim != depth and not (depth == 1 and array.size == 0):
+        raise MapFileError(f"{name} must be a {limits['form']} of numbers, not {value!r}.")
+    if array.size and (array.dtype.kind not in "fiu" or not np.isfinite(array).all()):
+        raise MapFileError(f"{name} must hold finite numbers only.")
+    if array.size and (array.min() < limits["low"] or array.max() > limits["high"]):
+        raise MapFileError(f"{name} must lie in [{limits['low']:g}, {limits['high']:g}], but holds {array.max():g}.")
+    if limits.get("rising") and np.any(np.diff(array) <= 0):
+        raise MapFileError(f"{name} must increase strictly.")
+    return float(array) if depth == 0 else array.astype(np.float64)
+
+
+# ---------------------------------------------------------------- the two families
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryMap(Map):
+    """A map of two classes: a score in, the probability of the positive class out."""
+
+    def _validate(self) -> None:
+        if len(self.classes) != 2:
+            raise InputError(f"a map of this kind has two classes, not {len(self.classes)}.")
+
+    @abstractmethod
+    def _apply(self, scores: Floats) -> Floats:
+        """Probabilities of checked scores."""
+
+    def __call__(self, scores: Any) -> Any:
+        """Probability of the positive class.
+
+        Parameters
+        ----------
+        scores : float, or array-like of shape (n,), (n, 1) or (n, 2)
+            One score or many; the second of two columns is the positive class.
+
+        Returns
+        -------
+        float or ndarray of shape (n,)
+            In [0, 1].
+        """
+        array = array_of(scores, "scores")
+        if array.ndim == 0:
+            return float(self._apply(_checks.binary_scores(array.reshape(1), "scores", reads=self.reads))[0])
+        return self._apply(_checks.binary_scores(array, "scores", reads=self.reads))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMap(Map):
+    """A map of K classes: a row of scores in, a row of probabilities out."""
+
+    def _validate(self) -> None:
+        return None
+
+    @abstractmethod
+    def _apply_rows(self, scores: Floats) -> Floats:
+        """Probabilities (n, K) of checked scores (n, K)."""
+
+    def __call__(self, scores: Any) -> Floats:
+        """Probabilities of all classes.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n, K), or (K,) for one row
+
+        Returns
+        -------
+        ndarray of shape (n, K), or (K,)
+            Rows sum to 1.
+        """
+        array = array_of(scores, "scores")
+        rows = _checks.class_scores(array[None, :] if array.ndim == 1 else array, "scores", reads=self.reads)
+        if rows.shape[1] != len(self.classes):
+            raise InputError(
+                f"scores has {rows.shape[1]} columns, but the map was fitted on {len(self.classes)} classes: "
+                f"{_checks.shown(self.classes, 12)}."
+            )
+        probabilities = self._apply_rows(rows)
+        return probabilities[0] if array.ndim == 1 else probabilities

@@ -1,0 +1,29 @@
+"""Measures: how good, how honest and how well ranked probabilities are; from rows or from a score table."""
+
+from __future__ import annotations
+
+from calibrant.metrics._calibration import (
+    CalibrationLine,
+    ReliabilityCurve,
+    calibration_slope_intercept,
+    expected_calibration_error,
+    reliability_curve,
+)
+from calibrant.metrics._ranking import RocCurve, average_precision, roc_auc, roc_curve
+from calibrant.metrics._scores import ScoreDecomposition, brier_score, log_loss, score_decomposition
+
+__all__ = [
+    "CalibrationLine",
+    "ReliabilityCurve",
+    "RocCurve",
+    "ScoreDecomposition",
+    "average_precision",
+    "brier_score",
+    "calibration_slope_intercept",
+    "expected_calibration_error",
+    "log_loss",
+    "reliability_curve",
+    "roc_auc",
+    "roc_curve",
+    "score_decomposition",
+]

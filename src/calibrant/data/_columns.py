@@ -22,8 +22,9 @@ from calibrant.errors import ColumnError, InputError
 Missing = Literal["error", "drop"]
 
 MISSING_MARKERS = (
-    "", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "-NaN", "NULL", "Null", "null", "None", "NaT", "?", ".",
-)  # fmt: skip
+    *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "-NaN", "NaT"),
+    *("NULL", "Null", "null", "None", "?", "."),
+)
 BLANKS = " \t\r\n\u00a0\ufeff"
 
 

@@ -27,7 +27,7 @@ def column_array(values: Any, name: str) -> NDArray[Any]:
     if hasattr(values, "collect") and not hasattr(values, "to_numpy"):
         raise InputTypeError(f"{name} is a lazy {type(values).__name__}: compute it first with .collect().")
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(object).filled(None)
+        values = np.array(values.tolist(), dtype=object)
     if isinstance(values, np.ndarray):
         return _tidy(values)
     if hasattr(values, "detach"):

@@ -97,6 +97,12 @@ class Source:
             none += f" OR ({number} IS NULL AND {trimmed_sql(column)} IN {list_sql(MISSING_MARKERS)})"
         return f"({none})"
 
+    def unusable(self, place: int, weight: bool = False) -> str:
+        """SQL condition: the cell is there, but is no finite number (or, for a weight, a negative one)."""
+        number = self.number(place)
+        low = f" OR {number} < 0" if weight else ""
+        return f"(NOT {self.missing(place)} AND ({number} IS NULL OR isinf({number}){low}))"
+
     def empty(self) -> str:
         """SQL condition: the whole row is empty."""
         cells = (
@@ -233,10 +239,12 @@ def _open_text(engine: Engine, path: str, texts: tuple[TextFile, ...], decimal: 
 def _text_sql(source: Source) -> str:
     first = source.texts[0]
     columns = ", ".join(f"{text_sql(column)}: 'VARCHAR'" for column in source.columns)
+    header = str(source.header).lower()
+    compression = "gzip" if first.gzipped else "none"
     return (
-        f"read_csv({files_sql(source.files)}, auto_detect=false, columns={{{columns}}}, delim={text_sql(first.separator)}, "
-        f"quote='\"', escape='\"', header={str(source.header).lower()}, skip={first.skip}, allow_quoted_nulls=false, "
-        f"hive_partitioning=false, compression={'gzip' if first.gzipped else 'none'!r})"
+        f"read_csv({files_sql(source.files)}, auto_detect=false, columns={{{columns}}}, header={header}, "
+        f"delim={text_sql(first.separator)}, quote='\"', escape='\"', skip={first.skip}, allow_quoted_nulls=false, "
+        f"compression='{compression}', hive_partitioning=false)"
     )
 
 

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from calibrant.errors import InputError
 
@@ -58,7 +58,7 @@ def is_gzipped(path: Path) -> bool:
 
 def open_bytes(path: Path, gzipped: bool) -> IO[bytes]:
     """The content, decompressed."""
-    return gzip.open(path, "rb") if gzipped else path.open("rb")
+    return cast(IO[bytes], gzip.open(path, "rb")) if gzipped else path.open("rb")
 
 
 def head_of(path: Path, gzipped: bool) -> bytes:

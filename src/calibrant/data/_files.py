@@ -1,0 +1,185 @@
+"""Rows of a file as arrays: csv, tsv and txt, Parquet, JSON lines; gzipped, in parts, larger than memory.
+
+Two streaming passes: the first counts rows by distinct label and finds every cell that cannot be used; the second
+gives the numbers and the codes of the labels. Invariant: text becomes the double that Python's `float` gives, and
+nothing is dropped unless `missing="drop"` says so; beyond the resulting columns, memory is bounded.
+May import NumPy, `calibrant._checks`, `calibrant.errors` and the modules of this folder that read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant._checks import shown
+from calibrant.data._columns import Columns, Missing, binary_codes, check_missing, class_codes
+from calibrant.data._engine import Engine, Progress
+from calibrant.data._faults import refuse_bad_cells, refuse_missing
+from calibrant.data._source import Source, open_source, with_second_look
+from calibrant.errors import ColumnError, InputError
+
+MOST_LABELS = 10_000
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Which columns of a source are read, by position."""
+
+    scores: tuple[int, ...]
+    label: int
+    weight: int | None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.scores if self.weight is None else (*self.scores, self.weight)
+
+
+def read_binary(
+    path: str | os.PathLike[str],
+    *,
+    score: str,
+    label: str,
+    weight: str | None = None,
+    pos_label: Any = None,
+    missing: Missing = "error",
+    separator: str | None = None,
+    decimal: str | None = None,
+    header: bool = True,
+    progress: Progress | None = None,
+) -> Columns:
+    """Scores, 0/1 labels and weights of a file; `classes` is (negative, positive)."""
+    check_missing(missing)
+    with Engine(progress=progress) as engine:
+        source = open_source(engine, path, separator, decimal, header)
+        chosen = _choose(source, [(score, "score")], label, weight)
+
+        def work(source: Source) -> Columns:
+            cells = _distinct_labels(engine, source, chosen, missing)
+            codes, classes = binary_codes([cell.label for cell in cells], pos_label, decimal)
+            return _read(engine, source, chosen, cells, codes, classes, missing)
+
+        return with_second_look(engine, source, work)
+
+
+def read_many(
+    path: str | os.PathLike[str],
+    *,
+    scores: Sequence[str],
+    label: str,
+    weight: str | None = None,
+    classes: Sequence[Any] | None = None,
+    missing: Missing = "error",
+    separator: str | None = None,
+    decimal: str | None = None,
+    header: bool = True,
+    progress: Progress | None = None,
+) -> Columns:
+    """Scores (n, K), labels as indices of the K columns, and weights of a file; `classes` names the columns."""
+    check_missing(missing)
+    if len(scores) < 2:
+        raise InputError(f"scores must name a column per class, at least two, but it is {list(scores)!r}.")
+    with Engine(progress=progress) as engine:
+        source = open_source(engine, path, separator, decimal, header)
+        chosen = _choose(source, [(name, "scores") for name in scores], label, weight)
+
+        def work(source: Source) -> Columns:
+            cells = _distinct_labels(engine, source, chosen, missing)
+            codes, order = class_codes([cell.label for cell in cells], scores, classes, decimal)
+            return _read(engine, source, chosen, cells, codes, order, missing)
+
+        return with_second_look(engine, source, work)
+
+
+def _choose(source: Source, scores: Sequence[tuple[str, str]], label: str, weight: str | None) -> _Choice:
+    places = tuple(source.place(name, argument) for name, argument in scores)
+    chosen = _Choice(places, source.place(label, "label"), None if weight is None else source.place(weight, "weight"))
+    for place, argument in zip(chosen.numbers, [*(argument for _, argument in scores), "weight"]):
+        source.must_be_numeric(place, argument)
+    return chosen
+
+
+# ---------------------------------------------------------------- first pass
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A distinct cell of the label column: its rows, and how many of them miss a number."""
+
+    label: Any
+    rows: int
+    incomplete: int
+
+
+def _distinct_labels(engine: Engine, source: Source, chosen: _Choice, missing: Missing) -> list[_Cell]:
+    """The distinct cells of the label column, once every number is known to be usable."""
+    incomplete = " OR ".join(source.missing(place) for place in chosen.numbers)
+    bad = " OR ".join(source.unusable(place, place == chosen.weight) for place in chosen.numbers)
+    label = source.columns[chosen.label]
+    found = engine.rows(
+        f"SELECT {label}, count(*), count(*) FILTER ({incomplete}), count(*) FILTER ({bad}) FROM {source.sql} "
+        f"GROUP BY {label} ORDER BY count(*) DESC, {label} LIMIT {MOST_LABELS + 1}"
+    )
+    if not found:
+        raise InputError(f"{source.path!r} has {'a header but ' if source.kind == 'text' else ''}no rows.")
+    if any(row[3] for row in found):
+        refuse_bad_cells(engine, source, chosen.numbers, chosen.weight)
+    if len(found) > MOST_LABELS:
+        raise ColumnError(
+            f"label={source.names[chosen.label]!r} holds more than {MOST_LABELS:,} different values "
+            f"({shown([row[0] for row in found])}): it does not look like a label. Choose another column."
+        )
+    return [_Cell(*row[:3]) for row in found]
+
+
+# ---------------------------------------------------------------- second pass
+
+
+def _read(
+    engine: Engine,
+    source: Source,
+    chosen: _Choice,
+    cells: Sequence[_Cell],
+    codes: Sequence[int | None],
+    classes: tuple[Any, ...],
+    missing: Missing,
+) -> Columns:
+    absent = [cell.label for cell, code in zip(cells, codes) if code is None]
+    lost = sum(cell.rows if code is None else cell.incomplete for cell, code in zip(cells, codes))
+    if lost:
+        lost -= refuse_missing(engine, source, chosen.numbers, chosen.label, absent, missing)
+    if lost == sum(cell.rows for cell in cells):
+        raise InputError(f"{source.path!r} has no row without a missing value.")
+    code_sql, values = _code_sql(source.columns[chosen.label], cells, codes)
+    numbers = [f"{source.number(place)} AS n{order}" for order, place in enumerate(chosen.numbers)]
+    complete = " AND ".join(["code IS NOT NULL", *(f"NOT isnan(n{order})" for order in range(len(numbers)))])
+    found = engine.arrays(
+        f"SELECT * FROM (SELECT {', '.join(numbers)}, {code_sql} AS code FROM {source.sql}) WHERE {complete}", values
+    )
+    return _as_columns(found, len(chosen.scores), chosen.weight is not None, classes, lost)
+
+
+def _code_sql(column: str, cells: Sequence[_Cell], codes: Sequence[int | None]) -> tuple[str, list[Any]]:
+    """SQL of a row's label code, and the values of its parameters."""
+    branches, values = [], []
+    for code in sorted({code for code in codes if code is not None}):
+        those = [cell.label for cell, own in zip(cells, codes) if own == code]
+        branches.append(f"WHEN {column} IN ({', '.join('?' * len(those))}) THEN {code}")
+        values += those
+    kind = "UTINYINT" if len(branches) < 3 else "SMALLINT"
+    return f"CAST(CASE {' '.join(branches)} END AS {kind})", values
+
+
+def _as_columns(
+    found: dict[str, Any], n_scores: int, weighted: bool, classes: tuple[Any, ...], dropped: int
+) -> Columns:
+    arrays = {name: np.ma.getdata(values) for name, values in found.items()}
+    if n_scores == 1:
+        scores, labels = arrays["n0"], arrays["code"].astype(np.uint8, copy=False)
+    else:
+        scores = np.stack([arrays[f"n{order}"] for order in range(n_scores)], axis=1)
+        labels = arrays["code"].astype(np.int64)
+    return Columns(scores, labels, arrays[f"n{n_scores}"] if weighted else None, classes, dropped)

@@ -306,8 +306,7 @@ def _numeric_labels(
         finite(values.astype(np.float64), name)
     positive = values == high
     if not np.all(positive | (values == low)):
-        found = np.unique(values)
-        label_classes(list(found[:50]), pos_label)
+        label_classes(list(np.unique(values)[:50]), pos_label)
     found = [low] if low == high else [low, high]
     pair = _known_classes(found, classes, name) or label_classes(found, pos_label)
     coded = positive if _plain(high) == pair[1] else values == pair[1]

@@ -77,7 +77,8 @@ class Number(Rule):
         kind = Integral if self.whole else Real
         if not isinstance(value, kind) or isinstance(value, bool | np.bool_) or not math.isfinite(float(value)):
             return False
-        return self.low < value <= self.high if self.above else self.low <= value <= self.high
+        number = float(value)
+        return self.low < number <= self.high if self.above else self.low <= number <= self.high
 
     def describe(self) -> str:
         noun = "a whole number" if self.whole else "a finite number"

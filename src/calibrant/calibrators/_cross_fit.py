@@ -54,11 +54,11 @@ class Dealt(NamedTuple):
 
     def inside(self, fold: int) -> Floats:
         """Weight of each cell in the fold."""
-        return self.pieces[fold] * self.unit
+        return np.asarray(self.pieces[fold] * self.unit)
 
     def outside(self, fold: int) -> Floats:
         """Weight of each cell in the other folds."""
-        return (self.pieces.sum(axis=0) - self.pieces[fold]) * self.unit
+        return np.asarray((self.pieces.sum(axis=0) - self.pieces[fold]) * self.unit)
 
 
 def deal(weight: Floats, n_folds: int, rng: np.random.Generator) -> Dealt:

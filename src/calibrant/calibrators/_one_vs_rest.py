@@ -53,7 +53,8 @@ class OneVsRest(Calibrator):
     --------
     >>> import numpy as np
     >>> from calibrant import AffineLogit, OneVsRest
-    >>> p = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.3, 0.4, 0.3], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]])
+    >>> rows = [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.3, 0.4, 0.3], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]
+    >>> p = np.array(rows)
     >>> fitted = OneVsRest(AffineLogit()).fit(p, [0, 1, 2, 0, 1, 1])
     >>> fitted.predict_proba(p).shape
     (6, 3)
@@ -108,7 +109,7 @@ class OneVsRest(Calibrator):
 
     def predict_proba(self, scores: Any) -> Floats:
         """Calibrated probabilities, shape (n, K), columns in `classes_` order; rows sum to 1."""
-        return np.asarray(self._fitted_map()(scores))  # type: ignore[operator]
+        return np.asarray(self._fitted_map()(scores))
 
 
 def _constant(rows: ClassRows, k: int) -> StepMap:

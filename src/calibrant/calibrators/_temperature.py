@@ -135,7 +135,7 @@ class TemperatureScaling(BinaryCalibrator):
 
     def predict_proba(self, scores: Any) -> Floats:
         """Calibrated probabilities, shape (n, K), columns in `classes_` order."""
-        p = self._fitted_map()(scores)  # type: ignore[operator]
+        p = self._fitted_map()(scores)
         return p if p.ndim == 2 else np.column_stack([1 - p, p])
 
 

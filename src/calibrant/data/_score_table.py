@@ -346,11 +346,11 @@ class ScoreTable:
             weighted = self._weights is not None or other._weights is not None
             weights = np.concatenate([self.weight, other.weight]) if weighted else None
             return ScoreTable._of_rows(BinaryRows(scores, labels, weights, classes))
-        sums = [
+        positives, negatives, rows, squared_weights = (
             np.concatenate([getattr(self, name), getattr(other, name)])
             for name in ("positives", "negatives", "rows", "squared_weights")
-        ]
-        return ScoreTable._of_counts(scores, *sums, classes)
+        )
+        return ScoreTable._of_counts(scores, positives, negatives, rows, squared_weights, classes)
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -370,6 +370,6 @@ def _joint_classes(a: Classes, b: Classes) -> Classes:
     if a[1] == b[1] and (a[0] == b[0] or a[0] is None or b[0] is None):
         return b if a[0] is None else a
     raise InputError(
-        f"These tables code their labels differently: {a} and {b} (negative, positive). Build both with the same labels "
-        f"and pos_label before adding them."
+        f"These tables code their labels differently: {a} and {b} (negative, positive). Build both with the same "
+        f"labels and pos_label before adding them."
     )

@@ -100,6 +100,10 @@ class Map(ABC):
     def __call__(self, scores: Any) -> Any:
         """Calibrated probabilities of scores."""
 
+    def _validate(self) -> None:
+        """Refuse fields that do not fit together; each field alone is checked when it is read."""
+        return
+
     # ------------------------------------------------------------ JSON
 
     def to_dict(self) -> dict[str, Any]:
@@ -279,9 +283,6 @@ class BinaryMap(Map):
 @dataclass(frozen=True, eq=False)
 class ClassMap(Map):
     """A map of K classes: a row of scores in, a row of probabilities out."""
-
-    def _validate(self) -> None:
-        return None
 
     @abstractmethod
     def _apply_rows(self, scores: Floats) -> Floats:

@@ -149,9 +149,6 @@ class TemperatureMap(Map):
     mix: float = number(0, 1, default=0.0)
     from_logits: bool = flag(default=False)
 
-    def _validate(self) -> None:
-        return None
-
     @property
     def reads(self) -> str:
         return "logit" if self.from_logits else "probability"

@@ -71,7 +71,8 @@ def _pair(labels: Sequence[Any] | None) -> Classes | None:
 def _checked_table(table: Any, sample_weight: Any, pos_label: Any, labels: Any, reads: str) -> ScoreTable:
     if not isinstance(table, ScoreTable):
         raise InputTypeError(
-            f"Give labels and probabilities, (y_true, y_prob), or a ScoreTable alone; got a {type(table).__name__} alone."
+            f"Give labels and probabilities, (y_true, y_prob), or a ScoreTable alone; a {type(table).__name__} alone is "
+            f"neither."
         )
     if sample_weight is not None or pos_label is not None or labels is not None:
         raise InputError(

@@ -60,17 +60,22 @@ class Engine(AbstractContextManager["Engine"]):
     spill : path, optional
         Folder in which the temporary folder is made; the system's by default.
     progress : callable, optional
-        Called with the share done, in [0, 1], of each query that takes longer than a moment.
+        Called with the share done, in [0, 1], while a query takes longer than a moment. `stage` is the part of the
+        whole work that the next queries are.
     """
 
     def __init__(self, spill: Path | None = None, progress: Progress | None = None) -> None:
         self._temporary = tempfile.TemporaryDirectory(prefix=".calibrant-", dir=spill, ignore_cleanup_errors=True)
         self.folder = Path(self._temporary.name)
         self._progress = progress
+        self.stage = (0.0, 1.0)
 
     @cached_property
     def _connection(self) -> Any:
-        return duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": str(self.folder / "spill")})
+        opened = duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": str(self.folder / "spill")})
+        if self._progress is not None:
+            opened.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+        return opened
 
     def __exit__(self, *_: object) -> None:
         if "_connection" in self.__dict__:
@@ -96,7 +101,8 @@ class Engine(AbstractContextManager["Engine"]):
             except StillRunning:
                 if query.done():
                     raise
-                progress(min(max(self._connection.query_progress() / 100, 0.0), 1.0))
+                share = min(max(self._connection.query_progress() / 100, 0.0), 1.0)
+                progress(self.stage[0] + share * (self.stage[1] - self.stage[0]))
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a small result."""

@@ -93,10 +93,15 @@ def refuse_missing(
     listed = f" OR {column} IN ({', '.join('?' * len(marks))})" if marks else ""
     tests = {source.names[place]: source.missing(place) for place in places}
     tests[source.names[label]] = f"({column} IS NULL{listed})"
-    return _report(engine, source, tests, marks, missing)
+    instead = 'leave those rows out with missing="drop" (--missing drop)'
+    return blank_rows(engine, source, tests, missing, instead, marks)
 
 
-def _report(engine: Engine, source: Source, tests: dict[str, str], marks: list[Any], missing: Missing) -> int:
+def blank_rows(engine: Engine, source: Source, tests: dict[str, str], missing: str, marks: Sequence[Any] = ()) -> int:
+    """The number of rows that are empty throughout; with `missing="error"` any other gap is refused.
+
+    `instead` says what else the caller could ask for; `tests` are SQL conditions by column, `marks` the values of their parameters.
+    """
     flags = ", ".join(f"{test} AS gap{order}" for order, test in enumerate(tests.values()))
     any_gap = " OR ".join(f"gap{order}" for order in range(len(tests)))
     counts = ", ".join(f"count(*) FILTER (gap{order} AND NOT blank)" for order in range(len(tests)))
@@ -105,11 +110,10 @@ def _report(engine: Engine, source: Source, tests: dict[str, str], marks: list[A
         f"(SELECT {ROW}, ({source.empty()}) AS blank, {flags} FROM {numbered_sql(source)}) WHERE {any_gap}",
         marks,
     )[0]
-    if missing == "drop" or rows == 0:
+    if missing != "error" or rows == 0:
         return int(blank)
     columns = ", ".join(f"{name!r} {count:,}" for name, count in zip(tests, each) if count)
     raise InputError(
         f"{plural(rows, 'row')} of {source.path!r} {'has' if rows == 1 else 'have'} a missing cell, the first in "
-        f"{position(source, first)}; missing by column: {columns}. Fill them, or leave those rows out with "
-        f'missing="drop" (--missing drop).'
+        f"{position(source, first)}; missing by column: {columns}. Fill them, or {instead}."
     )

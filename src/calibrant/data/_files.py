@@ -119,6 +119,7 @@ def _distinct_labels(engine: Engine, source: Source, chosen: _Choice, missing: M
     incomplete = " OR ".join(source.missing(place) for place in chosen.numbers)
     bad = " OR ".join(source.unusable(place, place == chosen.weight) for place in chosen.numbers)
     label = source.columns[chosen.label]
+    engine.stage = (0.0, 0.5)
     found = engine.rows(
         f"SELECT {label}, count(*), count(*) FILTER ({incomplete}), count(*) FILTER ({bad}) FROM {source.sql} "
         f"GROUP BY {label} ORDER BY count(*) DESC, {label} LIMIT {MOST_LABELS + 1}"
@@ -156,6 +157,7 @@ def _read(
     code_sql, values = _code_sql(source.columns[chosen.label], cells, codes)
     numbers = [f"{source.number(place)} AS n{order}" for order, place in enumerate(chosen.numbers)]
     complete = " AND ".join(["code IS NOT NULL", *(f"NOT isnan(n{order})" for order in range(len(numbers)))])
+    engine.stage = (0.5, 1.0)
     found = engine.arrays(
         f"SELECT * FROM (SELECT {', '.join(numbers)}, {code_sql} AS code FROM {source.sql}) WHERE {complete}", values
     )

@@ -38,6 +38,7 @@ SUFFIXES: dict[str, Kind] = {
 NUMBER_TYPE = re.compile(
     r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN|U?INTEGER|BIGNUM|VARINT)"
 )
+JSON_TYPES_KEPT = ("BOOLEAN", "BIGINT", "UBIGINT", "HUGEINT", "DOUBLE")
 TEXT_TYPE = re.compile(r"VARCHAR|ENUM\(.*\)", re.DOTALL)
 
 
@@ -268,7 +269,7 @@ def _open_typed(engine: Engine, path: str, kind: Kind, files: tuple[Path, ...]) 
     names = tuple(str(row[0]) for row in described)
     types = tuple(str(row[1]) for row in described)
     if kind == "json":
-        types = tuple(found if found in ("BOOLEAN", "BIGINT", "UBIGINT", "HUGEINT") else "VARCHAR" for found in types)
+        types = tuple(found if found in JSON_TYPES_KEPT else "VARCHAR" for found in types)
         columns = ", ".join(f"{text_sql(name)}: {text_sql(found)}" for name, found in zip(names, types))
         sql = f"read_json({files_sql(files)}, format='auto', columns={{{columns}}})"
     return Source(path, kind, files, (), sql, names, tuple(map(name_sql, names)), types, None, True)

@@ -97,10 +97,13 @@ def refuse_missing(
     return blank_rows(engine, source, tests, missing, instead, marks)
 
 
-def blank_rows(engine: Engine, source: Source, tests: dict[str, str], missing: str, marks: Sequence[Any] = ()) -> int:
+def blank_rows(
+    engine: Engine, source: Source, tests: dict[str, str], missing: str, instead: str, marks: Sequence[Any] = ()
+) -> int:
     """The number of rows that are empty throughout; with `missing="error"` any other gap is refused.
 
-    `instead` says what else the caller could ask for; `tests` are SQL conditions by column, `marks` the values of their parameters.
+    `tests` are SQL conditions by column, `marks` the values of their parameters; `instead` says what else the caller
+    could ask for.
     """
     flags = ", ".join(f"{test} AS gap{order}" for order, test in enumerate(tests.values()))
     any_gap = " OR ".join(f"gap{order}" for order in range(len(tests)))

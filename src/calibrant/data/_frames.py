@@ -76,6 +76,8 @@ def _of_series(values: Any) -> NDArray[Any]:
             return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
         return _tidy(np.asarray(values.to_numpy(dtype=object if missing.any() else None)))
     if hasattr(values, "null_count") and hasattr(values, "type"):
+        if hasattr(values.type, "value_type") and hasattr(values.type, "index_type"):
+            values = values.cast(values.type.value_type)  # to_numpy puts a neighbour's value where one is missing
         return _tidy(np.asarray(values.to_numpy(zero_copy_only=False)))
     return _tidy(np.asarray(values.to_numpy()))
 

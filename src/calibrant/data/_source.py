@@ -259,7 +259,7 @@ def _open_typed(engine: Engine, path: str, kind: Kind, files: tuple[Path, ...]) 
     if kind == "parquet":
         sql = f"read_parquet({files_sql(files)})"
     else:
-        if all(not head_of(file, is_gzipped(file)).strip() for file in files):
+        if all(not head_of(file, is_gzipped(file)).strip(b"\xef\xbb\xbf \t\r\n") for file in files):
             raise InputError(f"{path!r} is empty.")
         sql = f"read_json({files_sql(files)}, format='auto', sample_size=-1)"
     try:

@@ -1,27 +1,37 @@
 """Logistic likelihoods brought to their optimum by Newton steps.
 
 Minimises sum_i [t_i log(1 + exp(eta_i)) - s_i eta_i] with eta = b_0 + sum_j b_j x_j, t the weight of a row and s the
-part of it that is positive (any value in [0, t], so Platt's targets too). Columns are standardised inside, so any
-scale works; the answer is in the units given. Outcome codes instead of exceptions.
+part of it that is positive (any value in [0, t], so Platt's targets too). Columns are centred and put in units of
+their deviation inside, so any scale works; the answer is in the units given. Many rows start from the fit to a sample
+of them, so that about three passes over all rows end it. Outcome codes instead of exceptions.
 
-May import: NumPy, and `_compiled` when there are many rows.
+May import: NumPy, `likelihood`.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant._kernels.likelihood import expit, log_odds
+from calibrant._kernels.likelihood import log_odds
 
 Floats = NDArray[np.float64]
 OK, SEPARABLE, SINGULAR = 0, 1, 2
-BLOCK = 2**14
+BLOCK = 2**15
 MAX_STEPS = 60
+SAMPLE = 2**13
+"""Rows of the sample at least; fewer than eight times as many rows are fitted at once."""
+FLAT = 1e-13
+"""A curvature (per unit weight, in standard units) that is no curvature."""
 
 
 class LogisticFit(NamedTuple):
-    """Coefficients (intercept first), whether they are the optimum, loss there without penalty, outcome code."""
+    """Coefficients (intercept first), whether they are the optimum, loss there without penalty, outcome code.
+
+    Code 1: no finite optimum (separable rows), the coefficients are where the fit stopped. Code 2: the columns are
+    not independent (one is constant), the coefficients are those of the intercept alone.
+    """
 
     coefficients: Floats
     converged: bool
@@ -29,12 +39,35 @@ class LogisticFit(NamedTuple):
     outcome: int
 
 
-class _Standard(NamedTuple):
-    """Column j is used as (ldexp(x, power_j) - mean_j) / deviation_j."""
+class _Columns(NamedTuple):
+    """Columns in a range where squares are safe, times 2^power, used as u_j = (x_j - mean_j)."""
 
+    values: tuple[Floats, ...]
     powers: NDArray[np.int64]
     means: Floats
-    deviations: Floats
+    reach: Floats
+    """Greatest |u_j|; 0 for a constant column."""
+
+
+class _Rows(NamedTuple):
+    """Rows, and the sums over them that do not depend on the coefficients."""
+
+    columns: _Columns
+    totals: Floats | None
+    size: int
+    weight: float
+    cross: Floats
+    """Sums of s (1, u)."""
+    moments: Floats
+    """Sums of t (1, u) (1, u)'."""
+
+
+class _At(NamedTuple):
+    """Loss, gradient and curvature at one point."""
+
+    loss: float
+    gradient: Floats
+    curvature: Floats
 
 
 def fit_logistic(
@@ -45,100 +78,24 @@ def fit_logistic(
     start: Floats | None = None,
     ridge: Floats | None = None,
 ) -> LogisticFit:
-    """Fit a logistic regression with an intercept by Newton steps with halving."""
-    weights = np.ones(len(soft_positives)) if totals is None else totals
-    standard = _standardise(columns, weights)
-    if standard is None:
-        return LogisticFit(np.zeros(len(columns) + 1), False, np.inf, SINGULAR)
-    units = [
-        (np.ldexp(x, power) - mean) / deviation
-        for x, power, mean, deviation in zip(columns, standard.powers, standard.means, standard.deviations)
-    ]
-    design = np.stack([np.ones(len(weights)), *units])
-    back = _back_transform(standard)
-    penalty = np.zeros_like(back) if ridge is None else back.T @ (ridge[:, None] * back)
-    covariance = (design * weights) @ design.T / weights.sum() + penalty / weights.sum()
-    if np.linalg.eigvalsh(covariance)[0] < 1e-13 * len(back):
-        return LogisticFit(np.zeros(len(back)), False, np.inf, SINGULAR)
-    begin: Floats = np.zeros(len(back)) if start is None else np.linalg.solve(back, start)
-    gamma, converged, loss = _newton(design, soft_positives, weights, penalty, begin)
-    return LogisticFit(back @ gamma, converged, loss, OK if converged else SEPARABLE)
+    """Fit a logistic regression with an intercept by Newton steps with halving.
 
-
-def _standardise(columns: tuple[Floats, ...], weights: Floats) -> _Standard | None:
-    powers, means, deviations = [], [], []
-    for x in columns:
-        used = x[weights > 0]
-        if used.min() == used.max():
-            return None
-        power = min(-int(np.frexp(np.abs(used).max())[1]), 1023)
-        scaled = np.ldexp(x, power)
-        mean = float(np.dot(scaled, weights) / weights.sum())
-        deviation = float(np.sqrt(np.dot(weights, (scaled - mean) ** 2) / weights.sum()))
-        if not deviation > 0:
-            return None
-        powers.append(power)
-        means.append(mean)
-        deviations.append(deviation)
-    return _Standard(np.array(powers, dtype=np.int64), np.array(means), np.array(deviations))
-
-
-def _back_transform(standard: _Standard) -> Floats:
-    size = len(standard.powers) + 1
-    back = np.eye(size)
-    back[0, 1:] = -standard.means / standard.deviations
-    np.fill_diagonal(back[1:, 1:], np.ldexp(1.0 / standard.deviations, standard.powers))
-    return back
-
-
-def _newton(
-    design: Floats, soft: Floats, weights: Floats, penalty: Floats, begin: Floats
-) -> tuple[Floats, bool, float]:
-    gamma = begin
-    loss, gradient, curvature = _pass(design, soft, weights, penalty, gamma)
-    for _ in range(MAX_STEPS):
-        if np.linalg.eigvalsh(curvature)[0] < 1e-14 * weights.sum():
-            return gamma, False, loss
-        step = np.linalg.solve(curvature, gradient)
-        size = float(np.abs(step).max())
-        share = 1.0
-        while share > 1e-10:
-            trial = gamma - share * step
-            after = _pass(design, soft, weights, penalty, trial)
-            if after[0] <= loss + 1e-13 * abs(loss):
-                break
-            share /= 2
-        gamma = trial
-        loss, gradient, curvature = after
-        if size <= 1e-9 * (1.0 + float(np.abs(gamma).max())):
-            return gamma, True, loss - 0.5 * float(gamma @ penalty @ gamma)
-    return gamma, False, loss
-
-
-def _pass(
-    design: Floats, soft: Floats, weights: Floats, penalty: Floats, gamma: Floats
-) -> tuple[float, Floats, Floats]:
-    loss = 0.5 * float(gamma @ penalty @ gamma)
-    gradient = penalty @ gamma
-    curvature = penalty.copy()
-    for first in range(0, len(soft), BLOCK):
-        part = slice(first, first + BLOCK)
-        rows = design[:, part]
-        eta = gamma @ rows
-        p = expit(eta)
-        w = weights[part]
-        loss += float(np.dot(w, np.maximum(eta, 0.0) + np.log1p(np.exp(-np.abs(eta)))) - np.dot(soft[part], eta))
-        gradient = gradient + rows @ (w * p - soft[part])
-        curvature = curvature + (rows * (w * p * expit(-eta))) @ rows.T
-    return loss, gradient, curvature
+    `ridge` adds 0.5 ridge_j b_j^2. Time O(n d^2) for each pass, memory O(1) beyond the columns.
+    """
+    if totals is not None and not totals.all():
+        used = totals > 0
+        columns, soft_positives, totals = tuple(x[used] for x in columns), soft_positives[used], totals[used]
+    return _fit(columns, soft_positives, totals, (0.0, 1.0), start, ridge)
 
 
 def fit_logistic_rows(
     scores: Floats, labels: NDArray[np.uint8], weights: Floats | None, low_target: float, high_target: float
 ) -> LogisticFit:
     """Fit one slope and an intercept to rows, label 1 standing for `high_target` and 0 for `low_target`."""
-    targets = np.where(labels == 1, high_target, low_target)
-    return fit_logistic((scores,), targets if weights is None else weights * targets, weights)
+    if weights is not None:
+        hits = weights * labels
+        return fit_logistic((scores,), hits * high_target + (weights - hits) * low_target, weights)
+    return _fit((scores,), labels, None, (low_target, high_target), None, None)
 
 
 def fit_affine_logit_rows(
@@ -151,38 +108,251 @@ def fit_affine_logit_rows(
     high_clip: float,
 ) -> LogisticFit:
     """Fit on the log-odds of p, with p = 0 read as `low_clip` and p = 1 as `high_clip`."""
-    moved = np.where(p == 0.0, low_clip, np.where(p == 1.0, high_clip, p))
-    return fit_logistic_rows(log_odds(moved), labels, weights, low_target, high_target)
+    z = log_odds(p)
+    # Only 0 and 1 reach the floor of the log-odds, short of numbers that even float32 calls denormal.
+    for end, clip, extreme in ((0.0, low_clip, z.min()), (1.0, high_clip, z.max())):
+        if abs(extreme) > 36.8:
+            z[p == end] = log_odds(np.array([clip]))[0]
+    return fit_logistic_rows(z, labels, weights, low_target, high_target)
+
+
+def _fit(
+    columns: tuple[Floats, ...],
+    positives: NDArray[np.uint8] | Floats,
+    totals: Floats | None,
+    targets: tuple[float, float],
+    start: Floats | None,
+    ridge: Floats | None,
+) -> LogisticFit:
+    rows = _sum_rows(_in_range(columns, totals), positives, totals, targets)
+    deviations: Floats = np.sqrt(np.diag(rows.moments)[1:] / rows.weight)
+    deviations[(rows.columns.reach == 0.0) | (deviations == 0.0)] = 1.0
+    back = _back_transform(rows.columns, deviations)
+    penalty = np.zeros_like(back) if ridge is None else back.T @ (ridge[:, None] * back)
+    begin: Floats = np.zeros(len(back))
+    begin[0] = _intercept(rows)
+    if np.linalg.eigvalsh(_correlations(rows, deviations) + penalty / rows.weight)[0] < FLAT:
+        return LogisticFit(begin, False, _pass(rows, deviations, begin).loss, SINGULAR)
+    if start is not None:
+        begin = np.linalg.solve(back, start).astype(np.float64)
+    elif rows.size >= 8 * SAMPLE:
+        thin = _thin(rows, positives, targets)
+        guess = _newton(thin, deviations, penalty * (thin.weight / rows.weight), begin)
+        begin = guess.coefficients if guess.converged else begin
+    fit = _newton(rows, deviations, penalty, begin)
+    return fit._replace(coefficients=back @ fit.coefficients)
+
+
+def _in_range(columns: tuple[Floats, ...], totals: Floats | None) -> _Columns:
+    values, powers, means, reach = [], [], [], []
+    for x in columns:
+        low, high = float(x.min()), float(x.max())
+        largest = max(high, -low)
+        power = 0
+        if largest > 0.0 and not 1e-100 < largest < 1e100:
+            power = min(-math.frexp(largest)[1], 1000)
+            x, low, high = np.ldexp(x, power), math.ldexp(low, power), math.ldexp(high, power)
+        mean = float(x.mean() if totals is None else np.dot(x, totals) / totals.sum())
+        values.append(x)
+        powers.append(power)
+        means.append(mean)
+        reach.append(max(high - mean, mean - low) if low < high else 0.0)
+    return _Columns(tuple(values), np.array(powers, dtype=np.int64), np.array(means), np.array(reach))
+
+
+def _thin(rows: _Rows, positives: NDArray[np.uint8] | Floats, targets: tuple[float, float]) -> _Rows:
+    """About 8 SAMPLE rows, evenly spaced."""
+    every = max(rows.size // (8 * SAMPLE), 8)
+    columns = rows.columns._replace(values=tuple(np.ascontiguousarray(x[::every]) for x in rows.columns.values))
+    return _sum_rows(columns, positives[::every], None if rows.totals is None else rows.totals[::every].copy(), targets)
+
+
+def _sum_rows(
+    columns: _Columns, positives: NDArray[np.uint8] | Floats, totals: Floats | None, targets: tuple[float, float]
+) -> _Rows:
+    size, width, (low, high) = len(positives), len(columns.values) + 1, targets
+    cross, moments = np.zeros(width), np.zeros((width, width))
+    for at in _blocks(size):
+        part = np.multiply(positives[at], high - low)
+        part += low
+        units = [x[at] - mean for x, mean in zip(columns.values, columns.means)]
+        weighted = units if totals is None else [unit * totals[at] for unit in units]
+        cross[0] += part.sum()
+        moments[0, 0] += at.stop - at.start if totals is None else totals[at].sum()
+        for j in range(1, width):
+            cross[j] += np.dot(part, units[j - 1])
+            moments[j, 0] += weighted[j - 1].sum()
+            for k in range(1, j + 1):
+                moments[j, k] += np.dot(weighted[j - 1], units[k - 1])
+    return _Rows(columns, totals, size, float(moments[0, 0]), cross, _symmetric(moments))
+
+
+def _blocks(size: int) -> list[slice]:
+    return [slice(begin, min(begin + BLOCK, size)) for begin in range(0, size, BLOCK)]
+
+
+def _symmetric(lower: Floats) -> Floats:
+    full: Floats = np.tril(lower) + np.tril(lower, -1).T
+    return full
+
+
+def _correlations(rows: _Rows, deviations: Floats) -> Floats:
+    """Correlations of the columns, the intercept first; a constant column has none, not even with itself."""
+    scale = np.concatenate(([1.0], np.where(rows.columns.reach > 0.0, 1.0 / deviations, 0.0)))
+    return rows.moments * np.outer(scale, scale) / rows.weight
+
+
+def _back_transform(columns: _Columns, deviations: Floats) -> Floats:
+    """Matrix from the coefficients of columns in standard units to those of the columns given."""
+    back = np.eye(len(deviations) + 1)
+    back[0, 1:] = -columns.means / deviations
+    with np.errstate(over="ignore"):
+        np.fill_diagonal(back[1:, 1:], np.ldexp(1.0 / deviations, columns.powers))
+    return back
+
+
+def _intercept(rows: _Rows) -> float:
+    share = min(max(float(rows.cross[0]) / rows.weight, 1e-300), 1.0 - 1e-16)
+    return math.log(share) - math.log1p(-share)
+
+
+def _newton(rows: _Rows, deviations: Floats, penalty: Floats, gamma: Floats) -> LogisticFit:
+    """Newton steps in standard units; a step that raises the loss is halved."""
+    at = _penalised(rows, deviations, penalty, gamma)
+    for _ in range(MAX_STEPS):
+        if np.linalg.eigvalsh(at.curvature)[0] < FLAT * rows.weight:
+            return LogisticFit(gamma, False, at.loss, SEPARABLE)
+        step = np.linalg.solve(at.curvature, at.gradient)
+        if float(np.abs(step).max()) <= 1e-8 * (1.0 + float(np.abs(gamma).max())):
+            gamma = gamma - step
+            loss = at.loss - 0.5 * float(step @ at.gradient) - 0.5 * float(gamma @ penalty @ gamma)
+            return LogisticFit(gamma, True, loss, OK)
+        for _ in range(40):
+            after = _penalised(rows, deviations, penalty, gamma - step)
+            if after.loss <= at.loss + 1e-13 * abs(at.loss) + 1e-14 * rows.weight:
+                break
+            step = step / 2
+        gamma, at = gamma - step, after
+    return LogisticFit(gamma, False, at.loss, SEPARABLE)
+
+
+def _penalised(rows: _Rows, deviations: Floats, penalty: Floats, gamma: Floats) -> _At:
+    at = _pass(rows, deviations, gamma)
+    pull = penalty @ gamma
+    return _At(at.loss + 0.5 * float(gamma @ pull), at.gradient + pull, at.curvature + penalty)
+
+
+def _pass(rows: _Rows, deviations: Floats, gamma: Floats) -> _At:
+    """One pass over the rows: loss, gradient and curvature in standard units.
+
+    With e = exp(-eta) and p = 1 / (1 + e): 1 - p = e p to full relative accuracy, and log(1 + exp(eta)) is
+    log(1 + e) + eta.
+    """
+    width = len(gamma)
+    scale = np.concatenate(([1.0], 1.0 / deviations))
+    slopes = gamma * scale
+    logs, sums, squares = 0.0, np.zeros(width), np.zeros((width, width))
+    wide = abs(slopes[0]) + float(np.abs(slopes[1:]) @ rows.columns.reach) > 700.0
+    room = np.empty((width + 2, min(BLOCK, rows.size)))
+    for at in _blocks(rows.size):
+        p, w, spare, *units = room[:, : at.stop - at.start]
+        p.fill(-slopes[0])
+        for unit, x, mean, slope in zip(units, rows.columns.values, rows.columns.means, slopes[1:]):
+            np.subtract(x[at], mean, out=unit)
+            p -= np.multiply(unit, slope, out=spare)
+        totals = None if rows.totals is None else rows.totals[at]
+        if wide:
+            np.minimum(p, 700.0, out=w)
+            excess = np.subtract(p, w, out=p)
+            logs += float(excess.sum() if totals is None else np.dot(totals, excess))
+        np.exp(w if wide else p, out=w)
+        np.add(w, 1.0, out=spare)
+        logs += _sum_of_logs(spare, totals, p)
+        np.reciprocal(spare, out=p)
+        w *= p
+        w *= p
+        if totals is not None:
+            p *= totals
+            w *= totals
+        sums[0] += p.sum()
+        squares[0, 0] += w.sum()
+        for j, unit in enumerate(units, start=1):
+            sums[j] += np.dot(p, unit)
+            weighted = np.multiply(w, unit, out=spare)
+            squares[j, 0] += weighted.sum()
+            for k in range(1, j + 1):
+                squares[j, k] += np.dot(weighted, units[k - 1])
+    loss = logs + float(np.dot(slopes, rows.moments[0] - rows.cross))
+    return _At(loss, (sums - rows.cross) * scale, _symmetric(squares) * np.outer(scale, scale))
+
+
+def _sum_of_logs(numbers: Floats, totals: Floats | None, room: Floats) -> float:
+    """Sum of t log a for numbers a >= 1; unweighted by way of products of 16 where these do not overflow."""
+    if totals is not None:
+        return float(np.dot(totals, np.log(numbers, out=room)))
+    half = len(numbers) // 16 * 8
+    with np.errstate(over="ignore"):
+        product = np.multiply(numbers[:half], numbers[half : 2 * half], out=room[:half])
+        for _ in range(3):
+            half //= 2
+            product = np.multiply(product[:half], product[half : 2 * half], out=product[:half])
+    total = float(np.log(product, out=product).sum())
+    if math.isinf(total):
+        return float(np.log(numbers, out=room).sum())
+    return total + float(np.log(numbers[len(numbers) // 16 * 16 :]).sum())
 
 
 def fit_temperature_binary(z: Floats, positives: Floats, negatives: Floats) -> tuple[float, int]:
-    """Inverse temperature beta at which sum z [(t) expit(beta z) - s] is 0, and 0, or -1 / +1 at a bound."""
-    half = float(np.abs(z).max()) if len(z) else 0.0
-    if half == 0.0:
+    """Inverse temperature beta at which sum z [t expit(beta z) - s] is 0, and 0, or -1 / +1 at a bound.
+
+    The sum rises with beta; its root is looked for where beta times the range of the logits, 2 max |z|, is between
+    exp(-16) (below: no signal, code -1) and exp(16) (above: separable, code 1), by Newton steps inside a bracket.
+    """
+    largest = float(np.abs(z).max(initial=0.0))
+    if largest == 0.0:
         return 1.0, -1
-    u = z / half / 2
+    unit = z / largest / 2
     totals = positives + negatives
-    low, high = -16.0, 16.0
-    if _slope(u, positives, totals, np.exp(low))[0] >= 0:
-        return float(np.exp(low) / half / 2), -1
-    if _slope(u, positives, totals, np.exp(high))[0] <= 0:
-        return float(np.exp(high) / half / 2), 1
-    t = 0.0
+    for bound, code in ((math.exp(-16.0), -1), (math.exp(16.0), 1)):
+        if _slope(unit, positives, totals, bound)[0] * code <= 0:
+            return bound / largest / 2, code
+    beta, every = 1.0, len(z) // SAMPLE
+    if every >= 8:
+        beta = _root(unit[::every].copy(), positives[::every].copy(), totals[::every].copy(), beta, 1e-4)
+    return _root(unit, positives, totals, beta, 1e-8) / largest / 2, 0
+
+
+def _root(unit: Floats, positives: Floats, totals: Floats, beta: float, tolerance: float) -> float:
+    """Root of the slope; the error left is of the order of the square of the tolerance."""
+    low, high = math.exp(-16.0), math.exp(16.0)
     for _ in range(100):
-        value, rise = _slope(u, positives, totals, np.exp(t))
-        low, high = (t, high) if value < 0 else (low, t)
-        new = t - value / rise if rise > 0 else np.inf
-        if not low < new < high:
-            new = (low + high) / 2
-        if abs(new - t) <= 1e-15 * max(1.0, abs(t)):
+        value, rise = _slope(unit, positives, totals, beta)
+        low, high = (beta, high) if value < 0 else (low, beta)
+        new = beta - value / rise if rise > 0 else math.inf
+        if low <= new <= high and abs(new - beta) <= tolerance * beta:
+            return new
+        beta = new if low < new < high else math.sqrt(low * high)
+        if high <= low * (1.0 + 1e-15):
             break
-        t = new
-    return float(np.exp(new) / half / 2), 0
+    return beta
 
 
-def _slope(u: Floats, positives: Floats, totals: Floats, beta: float) -> tuple[float, float]:
-    """Derivative of the loss by beta, and its own derivative by log beta."""
-    p = expit(beta * u)
-    q = expit(-beta * u)
-    value = float(np.dot(u, (totals - positives) * p - positives * q))
-    return value, beta * float(np.dot(u * u, totals * p * q))
+def _slope(unit: Floats, positives: Floats, totals: Floats, beta: float) -> tuple[float, float]:
+    """First and second derivative of the loss by beta."""
+    value, rise = 0.0, 0.0
+    room = np.empty((3, min(BLOCK, len(unit))))
+    for at in _blocks(len(unit)):
+        u = unit[at]
+        e, p, gap = room[:, : len(u)]
+        np.multiply(u, -beta, out=e)
+        if beta > 1400.0:
+            np.clip(e, -700.0, 700.0, out=e)
+        np.exp(e, out=e)
+        np.reciprocal(np.add(e, 1.0, out=p), out=p)
+        np.subtract(np.multiply(totals[at], p, out=gap), positives[at], out=gap)
+        value += float(np.dot(gap, u))
+        e *= p
+        p *= e
+        p *= totals[at]
+        rise += float(np.dot(np.multiply(p, u, out=p), u))
+    return value, rise

@@ -160,7 +160,7 @@ def _emit(
 ) -> None:  # pragma: no cover
     """Sum sorted keys into one entry for each distinct score."""
     many = len(bits) < len(keys)
-    at, seen, hits = -1, 0, 0
+    at, seen, hits = -1, 0, np.int64(0)
     before = ~ZERO
     for i in range(len(keys)):
         place = keys[i] >> ONE

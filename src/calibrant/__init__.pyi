@@ -1,9 +1,14 @@
 from . import errors as errors
 from .calibrators import AffineLogit as AffineLogit
+from .calibrators import BetaCalibration as BetaCalibration
+from .calibrators import HistogramBinning as HistogramBinning
 from .calibrators import IsotonicCalibration as IsotonicCalibration
 from .calibrators import OneVsRest as OneVsRest
 from .calibrators import PlattScaling as PlattScaling
+from .calibrators import QuadraticLogit as QuadraticLogit
+from .calibrators import SplineCalibration as SplineCalibration
 from .calibrators import TemperatureScaling as TemperatureScaling
+from .calibrators import VennAbers as VennAbers
 from .data import ScoreTable as ScoreTable
 from .maps import load_map as load_map
 from .metrics import average_precision as average_precision

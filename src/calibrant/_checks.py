@@ -45,7 +45,9 @@ def numbers(values: NDArray[Any], name: str) -> Floats:
         return np.asarray(values, dtype=np.float64)
     if values.dtype.kind == "O":
         return _numbers_of_objects(values, name)
-    raise InputTypeError(f"{name} must be numbers, but it holds {_kind_of(values)}: {shown(np.ravel(values))}.")
+    raise InputTypeError(
+        f"{name} must be numbers, but it holds {_kind_of(values)}: {shown(np.ravel(values))}. Convert it first."
+    )
 
 
 def _numbers_of_objects(values: NDArray[Any], name: str) -> Floats:
@@ -57,7 +59,15 @@ def _numbers_of_objects(values: NDArray[Any], name: str) -> Floats:
 
 
 def _kind_of(values: NDArray[Any]) -> str:
-    names = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations", "O": "objects"}
+    names = {
+        "U": "text",
+        "T": "text",
+        "S": "bytes",
+        "c": "complex numbers",
+        "M": "dates",
+        "m": "durations",
+        "O": "objects",
+    }
     return names.get(values.dtype.kind, f"values of type {values.dtype}")
 
 
@@ -75,7 +85,7 @@ def finite(values: Floats, name: str) -> Floats:
             f'files and frames can be read with missing="drop".'
         )
     count = plural(int(bad.sum()), "infinite value")
-    raise InputError(f"{name} has {count}, the first at row {row} (counting from 0). Scores must be finite.")
+    raise InputError(f"{name} has {count}, the first at row {row} (counting from 0). It must be finite.")
 
 
 def vector(values: NDArray[Any], name: str) -> Floats:
@@ -100,14 +110,22 @@ def same_length(**arrays: NDArray[Any] | None) -> int:
     return length
 
 
-def weights(values: NDArray[Any] | None, n_rows: int) -> Floats | None:
+def total_weight(total: float, name: str) -> None:
+    """Refuse a sum of weights that is not a number of rows, and whose products would vanish or overflow."""
+    if not total <= 1e100:
+        raise InputError(f"{name} adds up to more than 1e100: divide it by a constant first.")
+    if total < 1e-100:
+        raise InputError(f"{name} adds up to less than 1e-100: multiply it by a constant first.")
+
+
+def weights(values: NDArray[Any] | None, n_rows: int, beside: str = "scores") -> Floats | None:
     """Row weights (frequencies): finite, not negative, not all zero; None stays None."""
     if values is None:
         return None
     if values.ndim == 0:
         raise InputError("sample_weight must have one value per row, not a single number.")
     array = vector(values, "sample_weight")
-    same_length(scores=np.empty(n_rows), sample_weight=array)
+    same_length(**{beside: np.empty(n_rows), "sample_weight": array})
     if array.min() < 0:
         row = int(np.argmax(array < 0))
         count = plural(int((array < 0).sum()), "negative value")
@@ -115,11 +133,11 @@ def weights(values: NDArray[Any] | None, n_rows: int) -> Floats | None:
             f"sample_weight has {count}, the first ({array[row]}) at row {row} (counting from 0). "
             f"Weights count how often a row was seen and cannot be negative."
         )
-    total = float(array.sum())
+    with np.errstate(over="ignore"):
+        total = float(array.sum())
     if total == 0:
         raise InputError("sample_weight is zero in every row: no row is left to learn from or to judge.")
-    if not np.isfinite(total):
-        raise InputError("sample_weight adds up to infinity: divide the weights by a constant first.")
+    total_weight(total, "sample_weight")
     if total < 0.5 * np.count_nonzero(array):
         warnings.warn(
             f"The weights add up to {total:.6g} over {plural(n_rows, 'row')}. Weights are read as frequencies (a row "
@@ -155,10 +173,22 @@ def binary_scores(values: NDArray[Any], name: str, *, reads: str = "score") -> F
 
 def _positive_column(array: Floats, name: str, reads: str) -> Floats:
     if reads == "logit":
+        _within_range(array, name)
         return array[:, 1] - array[:, 0]
     if reads == "probability":
         array = probability_rows(array, name)
     return np.ascontiguousarray(array[:, 1])
+
+
+def _within_range(array: Floats, name: str) -> None:
+    """Refuse rows of logits that are farther apart than a float can say."""
+    with np.errstate(over="ignore"):
+        apart = np.isinf(array.max(axis=1, initial=-np.inf) - array.min(axis=1, initial=np.inf))
+    if len(array) and apart.any():
+        raise InputError(
+            f"The logits of a row of {name} are too far apart to subtract, the first at row {int(np.argmax(apart))} "
+            f"(counting from 0): divide all of them by a constant first."
+        )
 
 
 def probabilities(array: Floats, name: str) -> Floats:
@@ -179,18 +209,18 @@ def _out_of_range(array: Floats, name: str) -> str:
     count = int(outside.any(axis=1).sum()) if array.ndim == 2 else int(outside.sum())
     first = array[tuple(where)]
     text = (
-        f"{name} must be probabilities in [0, 1], but {plural(count, 'row')} outside: the first is {first:.6g} at row "
-        f"{int(where[0])} (counting from 0)."
+        f"{name} must be probabilities in [0, 1], but {plural(count, 'row')} {'is' if count == 1 else 'are'} outside: "
+        f"the first is {first:.6g} at row {int(where[0])} (counting from 0)."
     )
+    if outside.mean() <= 0.2 and np.all(array[outside] == first):
+        return f"{text} All of them are {first:.6g}: perhaps a code for a missing value; drop those rows."
+    if array.min() >= 0 and array.max() <= 100:
+        return f"{text} If they are percentages, divide them by 100; if they are logits, use from_logits=True."
     if outside.mean() > 0.2 or array.min() < -0.5:
         return (
             f"{text} They look like logits or margins: use from_logits=True, or PlattScaling, or calibrate them first."
         )
-    if np.all(np.isin(array[outside], array[outside][:1])):
-        return f"{text} All of them are {first:.6g}: perhaps a code for a missing value; drop those rows."
-    if 1 < array.max() <= 100 and array.min() >= 0:
-        return f"{text} If they are percentages, divide them by 100; if they are logits, use from_logits=True."
-    return text
+    return f"{text} Correct or drop those rows; if the scores are logits, use from_logits=True."
 
 
 def probability_rows(array: Floats, name: str) -> Floats:
@@ -202,8 +232,8 @@ def probability_rows(array: Floats, name: str) -> Floats:
         row = int(np.argmax(off > ROW_SUM_TOLERANCE))
         count = plural(int((off > ROW_SUM_TOLERANCE).sum()), "row")
         raise InputError(
-            f"The probabilities of a row of {name} must sum to 1, but {count} do not: row {row} (counting from 0) sums "
-            f"to {sums[row]:.6g}. Give all classes, or divide each row by its sum if that is what you mean."
+            f"The probabilities of a row of {name} must sum to 1, but {count} {'does' if count == '1 row' else 'do'} not: row "
+            f"{row} (counting from 0) sums to {sums[row]:.6g}. Give all classes, or divide each row by its sum if that is what you mean."
         )
     return array if np.all(sums == 1) else array / sums[:, None]
 
@@ -214,13 +244,15 @@ def class_scores(values: NDArray[Any], name: str, *, reads: str = "score") -> Fl
     if array.ndim != 2 or array.shape[1] < 2:
         raise InputError(f"{name} must have shape (n, K) with a column per class, but its shape is {array.shape}.")
     array = finite(array, name)
+    if reads == "logit":
+        _within_range(array, name)
     return probability_rows(array, name) if reads == "probability" else array
 
 
 # ---------------------------------------------------------------- labels
 
 
-def label_classes(values: Sequence[Any], pos_label: Label | None = None) -> Classes:
+def label_classes(values: Sequence[Any], pos_label: Label | None = None, name: str = "y") -> Classes:
     """The pair (negative, positive) that codes these distinct label values.
 
     0/1, bool, -1/1, 1/2 and any two numbers: the greater is positive. Text needs `pos_label`. One value alone is
@@ -229,21 +261,21 @@ def label_classes(values: Sequence[Any], pos_label: Label | None = None) -> Clas
     found = sorted({_plain(value) for value in values}, key=lambda value: (isinstance(value, str), value))
     if len(found) > 2:
         raise InputError(
-            f"y must hold two classes, but it holds {len(found) if len(found) < 50 else 'many'} different values: "
+            f"{name} must hold two classes, but it holds {len(found) if len(found) < 50 else 'many'} different values: "
             f"{shown(found)}. Keep the rows of two classes, or use a method for many classes."
         )
     if pos_label is not None:
-        return _classes_by_name(found, _plain(pos_label))
+        return _classes_by_name(found, _plain(pos_label), name)
     if any(isinstance(value, str) for value in found):
         raise InputError(
-            f"y holds text ({shown(found)}): say which one is the event with pos_label, for example "
+            f"{name} holds text ({shown(found)}): say which one is the event with pos_label, for example "
             f"pos_label={found[-1]!r}."
         )
     if set(found) <= {0, 1}:
         return (False, True) if found and all(isinstance(value, bool) for value in found) else (0, 1)
     if len(found) == 1:
         raise InputError(
-            f"y holds a single value, {found[0]!r}, and it cannot be told whether it is the event. "
+            f"{name} holds a single value, {found[0]!r}, and it cannot be told whether it is the event. "
             f"Give pos_label, or code the labels as 0 and 1."
         )
     return (found[0], found[1])
@@ -257,13 +289,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _classes_by_name(found: list[Any], positive: Any) -> Classes:
+def _classes_by_name(found: list[Any], positive: Any, name: str) -> Classes:
     if positive not in found:
         if len(found) == 2:
-            raise InputError(f"pos_label is {positive!r}, but y holds {shown(found)}. Use one of those.")
+            raise InputError(f"pos_label is {positive!r}, but {name} holds {shown(found)}. Use one of those.")
         if set(found) <= {0, 1} and positive in (0, 1):
             return (1 - positive, positive)
         return (found[0] if found else None, positive)
+    positive = found[found.index(positive)]
     others = [value for value in found if value != positive]
     if not others:
         return (1 - positive, positive) if not isinstance(positive, str) and positive in (0, 1) else (None, positive)
@@ -280,7 +313,7 @@ def binary_labels(
     if values.dtype.kind == "b" and classes is None and pos_label is None:
         return np.ascontiguousarray(values).view(np.uint8), (False, True)
     found, codes = _distinct_labels(values, name)
-    pair = _known_classes(found, classes, name) or label_classes(found, pos_label)
+    pair = _known_classes(found, classes, name) or label_classes(found, pos_label, name)
     lookup = np.array([_plain(value) == pair[1] for value in found], dtype=np.uint8)
     return lookup[codes], pair
 
@@ -292,9 +325,22 @@ def _label_vector(values: NDArray[Any], name: str) -> NDArray[Any]:
         raise InputError(f"{name} must hold one label per row, shape (n,), but its shape is {values.shape}.")
     if values.size == 0:
         raise InputError(f"{name} is empty: at least one row is needed.")
-    if values.dtype.kind not in "fiubUSO":
+    if values.dtype.kind not in "fiubUSTO":
         raise InputTypeError(f"{name} must hold labels (numbers, bool or text), but it holds {_kind_of(values)}.")
-    return values.astype("U") if values.dtype.kind == "S" else values
+    if values.dtype.kind == "O":
+        _labels_only(values, name)
+    return np.strings.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
+
+
+def _labels_only(values: NDArray[Any], name: str) -> None:
+    """Refuse objects that are not numbers, bool, text or missing."""
+    for kind in set(map(type, values)):
+        if not issubclass(kind, (bool, int, float, str, np.number, np.bool_, type(None))):
+            row = next(row for row, value in enumerate(values) if type(value) is kind)
+            raise InputTypeError(
+                f"{name} must hold labels (numbers, bool or text), but row {row} (counting from 0) holds "
+                f"{values[row]!r} of type {kind.__name__}. Convert the labels first."
+            )
 
 
 def _numeric_labels(
@@ -306,9 +352,9 @@ def _numeric_labels(
         finite(values.astype(np.float64), name)
     positive = values == high
     if not np.all(positive | (values == low)):
-        label_classes(list(np.unique(values)[:50]), pos_label)
+        label_classes(list(np.unique(values)[:50]), pos_label, name)
     found = [low] if low == high else [low, high]
-    pair = _known_classes(found, classes, name) or label_classes(found, pos_label)
+    pair = _known_classes(found, classes, name) or label_classes(found, pos_label, name)
     coded = positive if _plain(high) == pair[1] else values == pair[1]
     return coded.view(np.uint8), pair
 
@@ -351,7 +397,7 @@ def class_labels(
     """
     found, codes = _distinct_labels(_label_vector(values, name), name)
     plain = [_plain(value) for value in found]
-    if any(value != value for value in plain):
+    if any(isinstance(value, float) and not np.isfinite(value) for value in plain):
         finite(np.asarray(values, dtype=np.float64), name)
     names = _column_names(plain, n_classes, classes, name)
     index = {value: column for column, value in enumerate(names)}
@@ -365,10 +411,7 @@ def class_labels(
 
 def _column_names(found: list[Any], n_classes: int, classes: Sequence[Any] | None, name: str) -> tuple[Label, ...]:
     if classes is not None:
-        names = tuple(_plain(value) for value in classes)
-        if len(set(names)) != len(names) or len(names) != n_classes:
-            raise InputError(f"classes must name each of the {n_classes} columns once, but it is {shown(names, 12)}.")
-        return names
+        return class_names(classes, n_classes)
     if all(isinstance(value, int) and 0 <= value < n_classes for value in found):
         return tuple(range(n_classes))
     if len(found) == n_classes:
@@ -378,6 +421,20 @@ def _column_names(found: list[Any], n_classes: int, classes: Sequence[Any] | Non
         f"which column is which cannot be told. Give the labels of the columns, in order, with classes= "
         f"(labels= in measures)."
     )
+
+
+def class_names(values: Any, n_classes: int, argument: str = "classes") -> tuple[Label, ...]:
+    """The labels of the columns, in order: one for each, all different."""
+    if isinstance(values, str) or not hasattr(values, "__iter__") or not hasattr(values, "__len__"):
+        raise InputTypeError(f"{argument} must be a list of the labels of the columns, but it is {values!r}.")
+    names = tuple(_plain(value) for value in values)
+    fine = all(isinstance(label, bool | int | float | str) and label == label for label in names)
+    if not fine or len(set(names)) != len(names) or len(names) != n_classes:
+        raise InputError(
+            f"{argument} must name each of the {n_classes} columns once (numbers, bool or text), but it is "
+            f"{shown(names, 12)}."
+        )
+    return names
 
 
 def both_classes(positives: float, negatives: float, what: str) -> None:

@@ -8,8 +8,9 @@ May import: Numba, only inside the functions below, so that importing calibrant 
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -65,14 +66,20 @@ def _compile(function: Callable[..., Any], signature: str, regroup: bool) -> Cal
         return numba.njit(tuple(types), **options)(function)  # type: ignore[no-any-return]
 
 
-def in_two(work: Callable[[int, int], Result], size: int, *, always: bool = False) -> list[Result]:
+def in_two(work: Callable[[int, int], Result], size: int) -> list[Result]:
     """Results of `work(first, last)` over the whole range, or over its two halves at once when it is long."""
-    if (size < SPREAD and not always) or _cores() < 2:
+    if size < SPREAD:
         return [work(0, size)]
-    middle = size // 2
+    return side_by_side([partial(work, 0, size // 2), partial(work, size // 2, size)])
+
+
+def side_by_side(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
+    """Results of the tasks, which run at once where there is a second core."""
+    if len(tasks) < 2 or _cores() < 2:
+        return [task() for task in tasks]
     with ThreadPoolExecutor(1) as pool:
-        second = pool.submit(work, middle, size)
-        return [work(0, middle), second.result()]
+        others = [pool.submit(task) for task in tasks[1:]]
+        return [tasks[0](), *(other.result() for other in others)]
 
 
 def _cores() -> int:

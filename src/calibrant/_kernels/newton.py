@@ -199,7 +199,8 @@ def _symmetric(lower: Floats) -> Floats:
 def _correlations(rows: _Rows, deviations: Floats) -> Floats:
     """Correlations of the columns, the intercept first; a constant column has none, not even with itself."""
     scale = np.concatenate(([1.0], np.where(rows.columns.reach > 0.0, 1.0 / deviations, 0.0)))
-    return rows.moments * np.outer(scale, scale) / rows.weight
+    correlations: Floats = rows.moments * np.outer(scale, scale) / rows.weight
+    return correlations
 
 
 def _back_transform(columns: _Columns, deviations: Floats) -> Floats:

@@ -9,12 +9,13 @@ down by `base` needs 63 bits in the order of the numbers, and the last bit is th
 May import: NumPy, and `_compiled` when there are many rows.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant._kernels._compiled import MANY, compiled, in_two
+from calibrant._kernels._compiled import MANY, SPREAD, compiled, side_by_side
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -103,23 +104,29 @@ def _distinct_few(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) ->
 
 def _distinct_many(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -> Distinct:
     """Split the keys about their median, then sort and sum each part on its own core."""
-    sample = slice(None, None, max(len(scores) // SAMPLE, 1))
-    pivot = np.sort(_encode(scores[sample], labels[sample], base))[SAMPLE // 2] & ~ONE
-    keys = np.empty(len(scores), dtype=np.uint64)
-    cut = int(_encode_split(np.ascontiguousarray(scores).view(np.uint64), labels, base, pivot, keys))
-    parts = (keys[:cut], keys[cut:])
-    sizes = in_two(lambda first, last: [_sort_and_count(part) for part in parts[first:last]], 2, always=True)
-    counts = [size for half in sizes for size in half]
-    ends = np.cumsum([0, *counts])
-    columns = [np.empty(ends[-1]) for _ in range(4)]
+    size = len(scores)
+    pivot = _median_key(scores, labels, base) if size >= SPREAD else ZERO
+    keys = np.empty(size, dtype=np.uint64)
+    flat = np.ascontiguousarray(scores).view(np.uint64)
+    cut = int(_encode_split(flat, np.ascontiguousarray(labels), base, pivot, keys))
+    parts = [part for part in (keys[:cut], keys[cut:]) if len(part)]
+    ends = np.cumsum([0, *side_by_side([partial(_sort_and_count, part) for part in parts])])
+    places = [slice(first, last) for first, last in zip(ends[:-1], ends[1:])]
+    values, hits, misses, rows = (np.empty(ends[-1]) for _ in range(4))
+    side_by_side(
+        [
+            partial(_emit, part, base, values[at].view(np.uint64), hits[at], misses[at], rows[at])
+            for part, at in zip(parts, places)
+        ]
+    )
+    return Distinct(values, hits, misses, rows, rows)
 
-    def fill(first: int, last: int) -> None:
-        for k in range(first, last):
-            place = slice(ends[k], ends[k + 1])
-            _emit(parts[k], base, columns[0][place].view(np.uint64), *(column[place] for column in columns[1:]))
 
-    in_two(fill, 2, always=True)
-    return Distinct(columns[0], columns[1], columns[2], columns[3], columns[3])
+def _median_key(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -> np.uint64:
+    """About the median of the keys, without its label: rows of one score stay together."""
+    every = len(scores) // SAMPLE
+    keys = np.sort(_encode(scores[::every].copy(), labels[::every], base))
+    return np.uint64(keys[len(keys) // 2] & ~ONE)
 
 
 def _sort_and_count(keys: Keys) -> int:
@@ -191,13 +198,37 @@ def _emit(
 
 def auc(positives: Floats, negatives: Floats) -> float:
     """Area under the ROC curve: P(score of a positive > score of a negative), a tie counting half."""
+    if len(positives) >= MANY:
+        return float(_auc(positives, negatives))
     below = np.cumsum(negatives)
     pairs = float(np.dot(positives, below - 0.5 * negatives))
     return pairs / (float(below[-1]) * float(positives.sum()))
 
 
+@compiled("FF")
+def _auc(positives: Floats, negatives: Floats) -> float:
+    below, hits, pairs = 0.0, 0.0, 0.0
+    for i in range(len(positives)):
+        pairs += positives[i] * (below + 0.5 * negatives[i])
+        below += negatives[i]
+        hits += positives[i]
+    return pairs / (below * hits)
+
+
 def average_precision(positives: Floats, negatives: Floats) -> float:
     """Average precision: sum over falling thresholds of (rise of recall) times precision."""
+    if len(positives) >= MANY:
+        return float(_average_precision(positives, negatives))
     hits = np.cumsum(positives[::-1])
     taken = hits + np.cumsum(negatives[::-1])
     return float(np.dot(positives[::-1], hits / taken)) / float(hits[-1])
+
+
+@compiled("FF")
+def _average_precision(positives: Floats, negatives: Floats) -> float:
+    hits, misses, total = 0.0, 0.0, 0.0
+    for i in range(len(positives) - 1, -1, -1):
+        hits += positives[i]
+        misses += negatives[i]
+        total += positives[i] * (hits / (hits + misses))
+    return total / hits

@@ -77,3 +77,10 @@ def _slope(unit: Floats, chosen: Floats, weights: Floats, beta: float) -> tuple[
     mean = np.einsum("ij,ij->i", q, unit)
     second = np.einsum("ij,ij,ij->i", q, unit, unit)
     return float(weights @ (mean - chosen)), float(weights @ (second - mean**2))
+
+
+def log1p_floored(p: Floats) -> Floats:
+    """log(1 - p) with a floor at the log of the smallest normal float32."""
+    with np.errstate(divide="ignore"):
+        result: Floats = np.maximum(np.log1p(-p), LOG_FLOOR)
+    return result

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from calibrant.calibrators._histogram import HistogramBinning
 from calibrant.calibrators._logistic import AffineLogit, PlattScaling
 from calibrant.calibrators._one_vs_rest import OneVsRest
+from calibrant.calibrators._polynomial import BetaCalibration, QuadraticLogit
+from calibrant.calibrators._spline import SplineCalibration
 from calibrant.calibrators._stepwise import IsotonicCalibration
 from calibrant.calibrators._temperature import TemperatureScaling
+from calibrant.calibrators._venn_abers import VennAbers
 
-__all__ = ["AffineLogit", "IsotonicCalibration", "OneVsRest", "PlattScaling", "TemperatureScaling"]
+__all__ = [
+    "AffineLogit",
+    "BetaCalibration",
+    "HistogramBinning",
+    "IsotonicCalibration",
+    "OneVsRest",
+    "PlattScaling",
+    "QuadraticLogit",
+    "SplineCalibration",
+    "TemperatureScaling",
+    "VennAbers",
+]

@@ -105,7 +105,7 @@ class PlattScaling(BinaryCalibrator):
         targets = platt_targets(table) if self.target_correction else (1.0, 0.0)
         fit = fit_line(table, targets)
         if fit.outcome == SEPARABLE:
-            _warn_separable("PlattScaling")
+            warn_separable("PlattScaling")
             targets = platt_targets(table)
             fit = fit_line(table, targets)
         self.target_positive_, self.target_negative_ = targets
@@ -171,16 +171,16 @@ class AffineLogit(BinaryCalibrator):
         on_line = table if self.from_logits else table.with_scores(fit_log_odds(table))
         fit = fit_line(on_line, None)
         if fit.outcome == SEPARABLE:
-            _warn_separable("AffineLogit")
+            warn_separable("AffineLogit")
             fit = fit_line(on_line, platt_targets(table))
         self.intercept_, self.slope_ = map(float, fit.coefficients)
         if fit.outcome == SINGULAR:
-            self.slope_, self.intercept_ = 0.0, logit_of_rate(mean_target(table, platt_targets(table)))
+            self.slope_, self.intercept_ = 0.0, logit_of_rate(table.prevalence)
         warn_if_falling(self.slope_ < 0)
         return AffineLogitMap(table.classes, self.slope_, self.intercept_, self.from_logits)
 
 
-def _warn_separable(name: str) -> None:
+def warn_separable(name: str) -> None:
     warnings.warn(
         f"{name}: the scores separate the classes, so no finite slope is best. The map was fitted against Platt's "
         f"targets instead, which keeps it finite; more rows, or scores the model was not trained on, would settle it.",

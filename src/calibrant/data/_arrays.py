@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calibrant import _checks
 from calibrant._checks import Bytes, Classes, Floats, Label
 from calibrant.data._frames import column_array
-from calibrant.errors import InputError
+from calibrant.errors import InputError, InputTypeError
 
 
 class BinaryRows(NamedTuple):
@@ -38,7 +38,16 @@ class ClassRows(NamedTuple):
 
 def array_of(values: Any, name: str) -> NDArray[Any]:
     """One column or matrix as a NumPy array."""
-    return values if type(values) is np.ndarray else column_array(values, name)
+    if type(values) is np.ndarray and values.dtype.kind != "O":
+        return values
+    if values is None:
+        raise InputError(f"{name} is None. Expected array-like (array or non-string sequence), got None.")
+    if isinstance(values, set | frozenset):
+        raise InputTypeError(f"{name} is a set, which has no order: give a list or an array, one value per row.")
+    try:
+        return column_array(values, name)
+    except OverflowError:
+        raise InputError(f"{name} holds a whole number that is too large for a float.") from None
 
 
 def aligned(**named: Any) -> None:
@@ -72,7 +81,7 @@ def read_binary_rows(
     _checks.same_length(**{names[0]: array, names[1]: np.atleast_1d(labels)})
     coded, pair = _checks.binary_labels(labels, pos_label, classes, names[1])
     weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
-    return BinaryRows(array, coded, _checks.weights(weights, len(array)), pair)
+    return BinaryRows(array, coded, _checks.weights(weights, len(array), names[0]), pair)
 
 
 def read_class_rows(
@@ -91,4 +100,4 @@ def read_class_rows(
     _checks.same_length(**{names[0]: array, names[1]: np.atleast_1d(labels)})
     coded, found = _checks.class_labels(labels, array.shape[1], classes, names[1])
     weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
-    return ClassRows(array, coded, _checks.weights(weights, len(array)), found)
+    return ClassRows(array, coded, _checks.weights(weights, len(array), names[0]), found)

@@ -37,3 +37,12 @@ def fit_log_odds(table: ScoreTable) -> Floats:
     z[scores == 0] = likelihood.log_odds(np.array([low]))[0]
     z[scores == 1] = -likelihood.log_odds(np.array([high]))[0]
     return z
+
+
+def fit_probabilities(table: ScoreTable) -> tuple[Floats, Floats]:
+    """P and 1 - p of a table of probabilities, with exact 0 and 1 moved inside (in fits only)."""
+    low, high = inner_ends(table)
+    p = np.where(table.scores == 0, low, table.scores)
+    complement = np.where(table.scores == 1, high, 1 - table.scores)
+    tiny = float(np.finfo(np.float32).tiny)
+    return np.maximum(p, tiny), np.maximum(complement, tiny)

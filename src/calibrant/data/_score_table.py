@@ -118,9 +118,12 @@ class ScoreTable:
             if columns[name].min() < 0:
                 row = int(np.argmax(columns[name] < 0))
                 raise InputError(f"{name} must not be negative: row {row} (counting from 0) is {columns[name][row]:g}.")
-        total = columns["positives"] + columns["negatives"]
-        if not total.any():
+        with np.errstate(over="ignore"):
+            total = columns["positives"] + columns["negatives"]
+            grand_total = float(total.sum())
+        if grand_total == 0:
             raise InputError("positives and negatives are zero throughout: there is no row to learn from.")
+        _checks.total_weight(grand_total, "positives and negatives together")
         return cls._of_counts(columns["scores"] + 0.0, columns["positives"], columns["negatives"], total, total, (0, 1))
 
     @classmethod
@@ -351,6 +354,10 @@ class ScoreTable:
             for name in ("positives", "negatives", "rows", "squared_weights")
         )
         return ScoreTable._of_counts(scores, positives, negatives, rows, squared_weights, classes)
+
+    def __radd__(self, other: object) -> ScoreTable:
+        """`sum(tables)`, which starts from 0."""
+        return self if other == 0 else NotImplemented
 
     def __len__(self) -> int:
         return len(self.scores)

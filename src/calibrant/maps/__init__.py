@@ -17,9 +17,12 @@ from calibrant.maps._records import (
     StepMap,
     TemperatureMap,
 )
+from calibrant.maps._smooth import BetaMap, QuadraticLogitMap, SplineMap
+from calibrant.maps._venn_abers import VennAbersMap
 
 __all__ = [
     "AffineLogitMap",
+    "BetaMap",
     "BinaryMap",
     "ClassMap",
     "IdentityMap",
@@ -28,7 +31,10 @@ __all__ = [
     "MixtureMap",
     "OneVsRestMap",
     "PlattMap",
+    "QuadraticLogitMap",
+    "SplineMap",
     "StepMap",
     "TemperatureMap",
+    "VennAbersMap",
     "load_map",
 ]

@@ -1,0 +1,88 @@
+"""Frozen records of the smooth maps with more than one slope: quadratic, beta and spline.
+
+Each works on the log-odds z of a probability (or on the score itself, `from_logits`).
+May import NumPy, the kernels and `calibrant.maps._base`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant._checks import Floats
+from calibrant._kernels import likelihood, softmax, spline
+from calibrant.errors import InputError
+from calibrant.maps._base import BinaryMap, flag, number, vector
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticLogitMap(BinaryMap):
+    """`p -> expit(intercept + linear z + square z^2)` for z in [low, high]; outside, a line with the end's slope."""
+
+    kind: ClassVar[str] = "quadratic_logit"
+    intercept: float = number()
+    linear: float = number()
+    square: float = number()
+    low: float = number()
+    high: float = number()
+    from_logits: bool = flag(default=False)
+
+    @property
+    def reads(self) -> str:
+        return "logit" if self.from_logits else "probability"
+
+    def _apply(self, scores: Floats) -> Floats:
+        z = scores if self.from_logits else likelihood.log_odds(scores)
+        inside = np.clip(z, self.low, self.high)
+        slope = np.maximum(self.linear + 2 * self.square * inside, 0.0)
+        with np.errstate(over="ignore"):
+            eta = self.intercept + (self.linear + self.square * inside) * inside + slope * (z - inside)
+        return likelihood.expit(eta)
+
+
+@dataclass(frozen=True, eq=False)
+class BetaMap(BinaryMap):
+    """`p -> expit(c + a log p - b log(1 - p))`, a, b >= 0."""
+
+    kind: ClassVar[str] = "beta"
+    a: float = number(0)
+    b: float = number(0)
+    c: float = number()
+
+    @property
+    def reads(self) -> str:
+        return "probability"
+
+    def _apply(self, scores: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            eta = self.c + self.a * softmax.log_floored(scores) - self.b * softmax.log1p_floored(scores)
+        return likelihood.expit(eta)
+
+
+@dataclass(frozen=True, eq=False)
+class SplineMap(BinaryMap):
+    """`p -> expit(s(z))`, s the natural cubic spline through (knot, value) with these second derivatives."""
+
+    kind: ClassVar[str] = "spline"
+    knots: Floats = vector(rising=True)
+    values: Floats = vector()
+    curvatures: Floats = vector()
+    from_logits: bool = flag(default=False)
+
+    def _validate(self) -> None:
+        super()._validate()
+        if not len(self.knots) == len(self.values) == len(self.curvatures) >= 2:
+            raise InputError("there must be a value and a second derivative for each of two or more knots.")
+        if self.curvatures[0] != 0 or self.curvatures[-1] != 0:
+            raise InputError("the second derivatives at the outer knots must be 0.")
+
+    @property
+    def reads(self) -> str:
+        return "logit" if self.from_logits else "probability"
+
+    def _apply(self, scores: Floats) -> Floats:
+        z = scores if self.from_logits else likelihood.log_odds(scores)
+        with np.errstate(over="ignore"):
+            return likelihood.expit(spline.evaluate(z, self.knots, self.values, self.curvatures))

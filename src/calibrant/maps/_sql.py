@@ -1,0 +1,250 @@
+"""A map as one SQL expression of its score, for DuckDB, PostgreSQL, Spark and SQLite.
+
+The expression gives what the map gives in Python, to 1e-12. A score that the map would refuse (NULL, NaN, infinite, or
+outside [0, 1] where probabilities are read; in SQLite also text) gives NULL. Invariant: no engine is asked for a
+logarithm of 0, a division by 0, or a result beyond the range of a double, which PostgreSQL refuses; what lies below
+1e-290 may be taken for 0.
+A new kind of map registers its formula with `_formula`.
+May import NumPy, the kernels, `calibrant.maps._records` and `calibrant.errors`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from calibrant._checks import PROBABILITY_TOLERANCE, Floats, shown
+from calibrant._kernels.likelihood import LOG_FLOOR
+from calibrant.errors import InputError
+from calibrant.maps._base import Map
+from calibrant.maps._records import (
+    AffineLogitMap,
+    IdentityMap,
+    LineMap,
+    MixtureMap,
+    PlattMap,
+    StepMap,
+    TemperatureMap,
+)
+
+LARGEST = sys.float_info.max
+SAFE = 1e290
+"""Products of doubles are kept between 1 / SAFE and SAFE."""
+MOST_EXPONENT = 700.0
+"""exp(-700) and exp(700) are normal doubles."""
+LEAST_PROBABILITY = math.exp(LOG_FLOOR)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one engine writes names, doubles and the few functions that are needed.
+
+    `double` writes a constant that is read as exactly this double; `raises` tells whether a product too small for a
+    double is an error; `kinds` is a condition that the cell must meet beside being a number.
+    """
+
+    quote: str
+    double: Callable[[float], str]
+    least: str = "least"
+    greatest: str = "greatest"
+    raises: bool = False
+    kinds: str = ""
+
+    def name(self, column: str) -> str:
+        """A quoted column name."""
+        return self.quote + column.replace(self.quote, 2 * self.quote) + self.quote
+
+    def between(self, low: float, x: str, high: float) -> str:
+        """`x` moved into [low, high]."""
+        return f"{self.least}({self.double(high)}, {self.greatest}({self.double(low)}, {x}))"
+
+
+def _with_exponent(value: float) -> str:
+    text = repr(value) if "e" in repr(value) else f"{value!r}e0"
+    return f"({text})" if value < 0 else text
+
+
+def _plain(value: float) -> str:
+    return f"({value!r})" if value < 0 else repr(value)
+
+
+DIALECTS = {
+    "duckdb": Dialect('"', _with_exponent),
+    "postgres": Dialect('"', lambda value: f"'{value!r}'::float8", raises=True),
+    "spark": Dialect("`", lambda value: f"({value!r}D)" if value < 0 else f"{value!r}D"),
+    "sqlite": Dialect('"', _plain, least="min", greatest="max", kinds="typeof({x}) IN ('real', 'integer')"),
+}
+
+
+def sql_expression(record: Map, column: str, dialect: str = "duckdb") -> str:
+    """The map as an SQL expression of a column; the name is quoted here."""
+    return sql_of(record, _dialect(dialect).name(column), dialect)
+
+
+def sql_of(record: Map, number_sql: str, dialect: str = "duckdb") -> str:
+    """The map as an SQL expression of another expression, which must be a double."""
+    if len(record.classes) != 2:
+        raise InputError(
+            f"SQL is written for maps of two classes, but this map {record.kind!r} has {len(record.classes)} "
+            f"({shown(record.classes)}). Apply it in Python: load_map(path)(scores)."
+        )
+    d = _dialect(dialect)
+    reach = (
+        (-PROBABILITY_TOLERANCE, 1 + PROBABILITY_TOLERANCE) if record.reads == "probability" else (-LARGEST, LARGEST)
+    )
+    tests = [d.kinds.format(x=number_sql)] if d.kinds else []
+    tests += [f"{number_sql} >= {d.double(reach[0])}", f"{number_sql} <= {d.double(reach[1])}"]
+    return f"CASE WHEN {' AND '.join(tests)} THEN {_formula(record, number_sql, d)} END"
+
+
+def _dialect(name: str) -> Dialect:
+    if name not in DIALECTS:
+        raise InputError(f"dialect must be one of {', '.join(map(repr, DIALECTS))}, but it is {name!r}.")
+    return DIALECTS[name]
+
+
+# ---------------------------------------------------------------- one formula per kind of map
+
+
+@singledispatch
+def _formula(record: Map, x: str, d: Dialect) -> str:
+    """SQL of the map at a score that the map accepts."""
+    raise InputError(f"There is no SQL for the map {record.kind!r}. Apply it in Python: load_map(path)(scores).")
+
+
+@_formula.register
+def _identity(record: IdentityMap, x: str, d: Dialect) -> str:
+    # A tiny p is taken for 0, so that products with it stay in range.
+    p = (
+        _expit(d.between(-LARGEST, x, LARGEST), d)
+        if record.from_logits
+        else f"CASE WHEN {x} < {d.double(1 / SAFE)} THEN {d.double(0.0)} ELSE {d.least}({d.double(1.0)}, {x}) END"
+    )
+    return p if record.mix == 0 else _mixed(p, record.mix, d)
+
+
+@_formula.register
+def _platt(record: PlattMap, x: str, d: Dialect) -> str:
+    return _expit(_line(record.slope, record.intercept, x, LARGEST, d), d)
+
+
+@_formula.register
+def _affine(record: AffineLogitMap, x: str, d: Dialect) -> str:
+    z, reach = _log_odds(x, record.from_logits, d)
+    return _expit(_line(record.slope, record.intercept, z, reach, d), d)
+
+
+@_formula.register
+def _temperature(record: TemperatureMap, x: str, d: Dialect) -> str:
+    z, reach = _log_odds(x, record.from_logits, d)
+    p = _expit(_line(record.beta, 0.0, z, reach, d), d)
+    return p if record.mix == 0 else _mixed(p, record.mix, d)
+
+
+@_formula.register
+def _steps(record: StepMap, x: str, d: Dialect) -> str:
+    leaves = [d.double(_flushed(value)) for value in record.values.tolist()]
+    return _tree(x, record.thresholds.tolist(), leaves, d)
+
+
+@_formula.register
+def _lines(record: LineMap, x: str, d: Dialect) -> str:
+    knots, values = record.knots, record.values
+    inner = [_segment(knots[k : k + 2], values[k : k + 2], x, d) for k in range(len(knots) - 1)]
+    leaves = [d.double(_flushed(values[0])), *inner, d.double(_flushed(values[-1]))]
+    return _tree(x, knots.tolist(), leaves, d)
+
+
+@_formula.register
+def _mixture(record: MixtureMap, x: str, d: Dialect) -> str:
+    inside = d.between(0.0, x, 1.0)
+    terms = []
+    for weight, part in zip(record.weights.tolist(), record.maps):
+        if weight > 1e-17:
+            given = inside if record.reads == "probability" and part.reads == "score" else x
+            terms.append(f"{d.double(weight)} * {_bracketed(_formula(part, given, d))}")
+    return d.between(0.0, " + ".join(terms), 1.0)
+
+
+# ---------------------------------------------------------------- what the formulas are made of
+
+
+def _log_odds(x: str, from_logits: bool, d: Dialect) -> tuple[str, float]:
+    """SQL of the log-odds, and a bound on their size."""
+    if from_logits:
+        return x, LARGEST
+    one, floor = d.double(1.0), d.double(LEAST_PROBABILITY)
+    ratio = f"ln({d.greatest}({floor}, {x}) / ({one} - {x}))"
+    return f"CASE WHEN {x} >= {one} THEN {d.double(-LOG_FLOOR)} ELSE {ratio} END", -LOG_FLOOR
+
+
+def _line(slope: float, intercept: float, x: str, reach: float, d: Dialect) -> str:
+    """SQL of `intercept + slope * x` for |x| <= reach, moved into the exponents that `_expit` may be given."""
+    if slope == 0:
+        return d.double(min(max(intercept, -MOST_EXPONENT), MOST_EXPONENT))
+    line = f"{d.double(intercept)} + {_product(slope, x, reach, d)}"
+    if abs(slope) * reach + abs(intercept) <= MOST_EXPONENT:
+        return line
+    return d.between(-MOST_EXPONENT, line, MOST_EXPONENT)
+
+
+def _product(slope: float, x: str, reach: float, d: Dialect) -> str:
+    """SQL of `slope * x`, neither too large nor, where the engine minds, too small for a double."""
+    size = abs(slope)
+    small = min(1 / SAFE / size, LARGEST) if size > 1 / SAFE else LARGEST
+    inside = x if size * reach <= SAFE else d.between(-SAFE / size, x, SAFE / size)
+    product = f"{d.double(slope)} * {_bracketed(inside)}"
+    if not d.raises or small == 0 or (reach < LARGEST and small < sys.float_info.epsilon / 2):
+        return product  # log-odds of doubles are 0 or at least half an epsilon away from it
+    return f"CASE WHEN abs({x}) < {d.double(small)} THEN {d.double(0.0)} ELSE {product} END"
+
+
+def _expit(z: str, d: Dialect) -> str:
+    """SQL of `1 / (1 + exp(-z))`; z must lie within MOST_EXPONENT of 0."""
+    one = d.double(1.0)
+    return f"{one} / ({one} + exp(-({z})))"
+
+
+def _mixed(p: str, mix: float, d: Dialect) -> str:
+    """SQL of `(1 - mix) p + mix / 2`."""
+    return f"{d.double(1 - mix)} * {_bracketed(p)} + {d.double(mix / 2)}"
+
+
+def _segment(knots: Floats, values: Floats, x: str, d: Dialect) -> str:
+    """SQL of the straight line between two knots."""
+    (a, b), (low, high) = knots.tolist(), values.tolist()
+    rise = high - low
+    if abs(rise) < 1 / SAFE or np.nextafter(a, b) == b:
+        return d.double(_flushed(low))
+    width, unit = (b - a, 1.0) if math.isfinite(b - a) else (b / 2 - a / 2, 0.5)
+    if unit == 1.0 and width > 1e-290 and rise / width < SAFE:
+        line = f"{d.double(low)} + {_product(rise / width, f'{x} - {d.double(a)}', width, d)}"
+    elif unit == 1.0:
+        line = f"{d.double(low)} + ({x} - {d.double(a)}) / {d.double(width)} * {d.double(rise)}"
+    else:
+        half = _product(0.5, x, LARGEST, d)
+        line = f"{d.double(low)} + ({_bracketed(half)} - {d.double(a / 2)}) / {d.double(width)} * {d.double(rise)}"
+    return d.between(_flushed(min(low, high)), line, _flushed(max(low, high)))
+
+
+def _tree(x: str, cuts: Sequence[float], leaves: Sequence[str], d: Dialect) -> str:
+    """SQL of `leaves[k]`, k the number of cuts that are at most x, as a balanced tree."""
+    if not cuts:
+        return leaves[0]
+    middle = len(cuts) // 2
+    below = _tree(x, cuts[:middle], leaves[: middle + 1], d)
+    above = _tree(x, cuts[middle + 1 :], leaves[middle + 1 :], d)
+    return f"CASE WHEN {x} < {d.double(cuts[middle])} THEN {below} ELSE {above} END"
+
+
+def _bracketed(sql: str) -> str:
+    return sql if sql.replace("_", "").isalnum() else f"({sql})"
+
+
+def _flushed(value: float) -> float:
+    return value if abs(value) >= 1 / SAFE else 0.0

@@ -10,6 +10,7 @@ May import: NumPy, and `_compiled` when there are many rows.
 """
 
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -111,7 +112,7 @@ def _distinct_many(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -
     cut = int(_encode_split(flat, np.ascontiguousarray(labels), base, pivot, keys))
     parts = [part for part in (keys[:cut], keys[cut:]) if len(part)]
     ends = np.cumsum([0, *side_by_side([partial(_sort_and_count, part) for part in parts])])
-    places = [slice(first, last) for first, last in zip(ends[:-1], ends[1:])]
+    places = [slice(first, last) for first, last in pairwise(ends)]
     values, hits, misses, rows = (np.empty(ends[-1]) for _ in range(4))
     side_by_side(
         [

@@ -230,10 +230,11 @@ def probability_rows(array: Floats, name: str) -> Floats:
     off = np.abs(sums - 1)
     if array.size and off.max() > ROW_SUM_TOLERANCE:
         row = int(np.argmax(off > ROW_SUM_TOLERANCE))
-        count = plural(int((off > ROW_SUM_TOLERANCE).sum()), "row")
+        wrong = int((off > ROW_SUM_TOLERANCE).sum())
         raise InputError(
-            f"The probabilities of a row of {name} must sum to 1, but {count} {'does' if count == '1 row' else 'do'} not: row "
-            f"{row} (counting from 0) sums to {sums[row]:.6g}. Give all classes, or divide each row by its sum if that is what you mean."
+            f"The probabilities of a row of {name} must sum to 1, but {plural(wrong, 'row')} "
+            f"{'does' if wrong == 1 else 'do'} not: row {row} (counting from 0) sums to {sums[row]:.6g}. Give all "
+            f"classes, or divide each row by its sum if that is what you mean."
         )
     return array if np.all(sums == 1) else array / sums[:, None]
 
@@ -329,6 +330,11 @@ def _label_vector(values: NDArray[Any], name: str) -> NDArray[Any]:
         raise InputTypeError(f"{name} must hold labels (numbers, bool or text), but it holds {_kind_of(values)}.")
     if values.dtype.kind == "O":
         _labels_only(values, name)
+    return text_of_bytes(values)
+
+
+def text_of_bytes(values: NDArray[Any]) -> NDArray[Any]:
+    """An array of bytes as text; any other as it is."""
     return np.strings.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
 
 

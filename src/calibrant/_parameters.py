@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set, Sized
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -141,18 +141,24 @@ class Nothing(Rule):
 
 @dataclass(frozen=True)
 class Sequenced(Rule):
-    """A list, tuple or array."""
+    """A list, tuple, array or column."""
 
     noun: str = "a list"
 
     def accepts(self, value: object) -> bool:
-        return isinstance(value, list | tuple | np.ndarray) and len(value) > 0
+        return (
+            isinstance(value, Iterable) and isinstance(value, Sized) and not self._unordered(value) and len(value) > 0
+        )
+
+    @staticmethod
+    def _unordered(value: object) -> bool:
+        return isinstance(value, str | bytes | Mapping | Set)
 
     def describe(self) -> str:
         return self.noun
 
     def refused(self) -> tuple[object, ...]:
-        return ("text", 3, [])
+        return ("text", 3, [], {1, 2}, {"a": 1})
 
 
 @dataclass(frozen=True)

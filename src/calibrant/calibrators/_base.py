@@ -78,6 +78,10 @@ class BinaryCalibrator(Calibrator):
         """What the scores are: "score", "probability" or "logit"."""
         return "score"
 
+    def _coding(self, labels: NDArray[Any]) -> Any:
+        """The pair (negative, positive) that codes the labels; None leaves it to the rule of the gate for numbers."""
+        return _sorted_text_classes(labels)
+
     @abstractmethod
     def _learn(self, table: ScoreTable) -> BinaryMap:
         """The map of a checked table; learned attributes are set here."""
@@ -99,9 +103,10 @@ class BinaryCalibrator(Calibrator):
         self
         """
         self._check_parameters()
+        if isinstance(scores, ScoreTable):
+            raise InputTypeError("fit needs scores and labels by row; a ScoreTable goes to fit_table(table).")
         labels = array_of(y, "y")
-        classes = _sorted_text_classes(labels)
-        rows = read_binary_rows(scores, y, sample_weight, classes=classes, reads=self._reads)
+        rows = read_binary_rows(scores, y, sample_weight, classes=self._coding(labels), reads=self._reads)
         self._fit_checked(ScoreTable._of_rows(BinaryRows(*rows)))
         given = array_of(scores, "scores")
         self.classes_ = _class_array(self.map_.classes, labels)
@@ -173,10 +178,12 @@ def warn_if_falling(falls: bool) -> None:
 
 def _sorted_text_classes(labels: NDArray[Any]) -> Any:
     """Text labels sorted, as scikit-learn does; numbers follow the rule of the gate."""
-    if labels.dtype.kind not in "OUS" or labels.ndim != 1:
+    if labels.dtype.kind not in "OUST":
         return None
-    found = {value for value in labels.tolist() if isinstance(value, str)}
-    return tuple(sorted(found)) if len(found) == 2 and len(set(labels.tolist())) == 2 else None
+    found = set(np.ravel(_checks.text_of_bytes(labels)).tolist())
+    if not found or len(found) > 2 or not all(isinstance(value, str) for value in found):
+        return None
+    return tuple(sorted(found)) if len(found) == 2 else (None, *found)
 
 
 def _class_array(classes: tuple[Any, ...], labels: NDArray[Any]) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from calibrant._parameters import Instance, Rule, Sequenced, optional
 from calibrant.calibrators._base import BinaryCalibrator, Calibrator, forget
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows, ClassRows, read_class_rows
+from calibrant.data._log_odds import class_log_odds
 from calibrant.errors import InputTypeError
 from calibrant.maps import OneVsRestMap, StepMap
 
@@ -89,7 +90,9 @@ class OneVsRest(Calibrator):
         if not isinstance(self.calibrator, BinaryCalibrator):
             raise InputTypeError(f"calibrator must be a binary calibrator of calibrant, not {self.calibrator!r}.")
         reads = self.calibrator._reads
-        rows = read_class_rows(scores, y, sample_weight, self.classes, reads="score" if reads == "logit" else reads)
+        rows = read_class_rows(scores, y, sample_weight, self.classes, reads=reads)
+        if reads == "logit":
+            rows = rows._replace(scores=class_log_odds(rows.scores))
         forget(self)
         self.calibrators_ = [self._fit_class(rows, k) for k in range(rows.scores.shape[1])]
         maps = [_constant(rows, k) if one is None else one.map_ for k, one in enumerate(self.calibrators_)]

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calibrant import _checks
 from calibrant._checks import Floats
 from calibrant._kernels import newton, softmax
 from calibrant._parameters import Flag, Rule, Sequenced, optional
@@ -24,6 +26,7 @@ from calibrant.errors import FitWarning
 from calibrant.maps import TemperatureMap
 
 NO_SIGNAL, TOO_SHARP = -1, 1
+LARGEST = float(np.finfo(np.float64).max)
 
 
 class TemperatureScaling(BinaryCalibrator):
@@ -39,7 +42,8 @@ class TemperatureScaling(BinaryCalibrator):
     mix : bool, default=False
         Mix the answer with `1 / (N + 1)` of the uniform distribution, which bounds the log loss.
     classes : sequence, optional
-        The labels of the columns, in order, when there are three or more and they are not 0..K-1.
+        The labels of the columns, in order: (negative, positive) for two; needed for three or more that are not
+        0..K-1.
 
     Attributes
     ----------
@@ -113,6 +117,9 @@ class TemperatureScaling(BinaryCalibrator):
         self.n_features_in_ = shape[1]
         return self
 
+    def _coding(self, labels: NDArray[Any]) -> Any:
+        return super()._coding(labels) if self.classes is None else _checks.class_names(self.classes, 2)
+
     def _learn(self, table: ScoreTable) -> TemperatureMap:  # type: ignore[override]
         z = table.scores if self.from_logits else fit_log_odds(table)
         beta, outcome = newton.fit_temperature_binary(z, table.positives, table.negatives)
@@ -125,6 +132,7 @@ class TemperatureScaling(BinaryCalibrator):
         return self._map(beta, outcome, rows.classes, float(weights.sum()))
 
     def _map(self, beta: float, outcome: int, classes: tuple[Any, ...], total_weight: float) -> TemperatureMap:
+        beta = min(max(beta, 1 / LARGEST), LARGEST)
         self.temperature_ = 1 / beta
         if outcome == NO_SIGNAL:
             _warn_bound("the scores carry no signal for these labels, so the best temperature is infinite")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant._checks import Floats
-from calibrant._kernels import likelihood
+from calibrant._kernels import likelihood, softmax
 from calibrant.data._score_table import ScoreTable
 
 
@@ -46,3 +46,20 @@ def fit_probabilities(table: ScoreTable) -> tuple[Floats, Floats]:
     complement = np.where(table.scores == 1, high, 1 - table.scores)
     tiny = float(np.finfo(np.float32).tiny)
     return np.maximum(p, tiny), np.maximum(complement, tiny)
+
+
+def class_log_odds(logits: Floats) -> Floats:
+    """Log-odds of every class under the softmax of its row; a constant added to a row changes nothing.
+
+    The rest of the likeliest class is summed without it, so that nothing cancels where its probability is near 1.
+    """
+    rows, top = np.arange(len(logits)), logits.argmax(axis=1)
+    log_p = softmax.log_softmax(logits)
+    with np.errstate(divide="ignore"):
+        z: Floats = log_p - np.log1p(-np.exp(log_p))
+    others = logits.copy()
+    others[rows, top] = -np.inf
+    highest = others.max(axis=1, keepdims=True)
+    rest = highest[:, 0] + np.log(np.exp(others - highest).sum(axis=1))
+    z[rows, top] = logits[rows, top] - rest
+    return z

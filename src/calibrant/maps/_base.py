@@ -81,15 +81,11 @@ class Map(ABC):
             Map.kinds[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", tuple(self.classes))
-        for item in fields(self):
-            form = item.metadata.get("form")
-            if form in ("vector", "matrix"):
-                array = np.array(getattr(self, item.name), dtype=np.float64)
-                array.flags.writeable = False
-                object.__setattr__(self, item.name, array)
-            elif form == "parts":
-                object.__setattr__(self, item.name, tuple(getattr(self, item.name)))
+        object.__setattr__(self, "classes", _checked_classes(self.classes))
+        for item in self._items():
+            value = _checked_value(f"{self.kind}.{item.name}", item.metadata, getattr(self, item.name))
+            object.__setattr__(self, item.name, value)
+        self._validate()
 
     @property
     @abstractmethod
@@ -101,7 +97,7 @@ class Map(ABC):
         """Calibrated probabilities of scores."""
 
     def _validate(self) -> None:
-        """Refuse fields that do not fit together; each field alone is checked when it is read."""
+        """Refuse fields that do not fit together; each field alone has been checked."""
         return
 
     # ------------------------------------------------------------ JSON
@@ -129,7 +125,7 @@ class Map(ABC):
         """
         if not isinstance(content, Mapping) or content.get("format") != FORMAT:
             raise MapFileError(f'This is not a calibrant map: the field "format" must be "{FORMAT}".')
-        if content.get("version") != VERSION:
+        if type(content.get("version")) is not int or content["version"] != VERSION:
             raise MapFileError(
                 f"The map has version {content.get('version')!r}, but this calibrant reads version {VERSION}. Update "
                 f"calibrant, or fit the map again."
@@ -178,7 +174,7 @@ def _written(form: str, value: Any) -> Any:
 
 
 def _no_strangers(content: Mapping[str, Any], known: set[str], what: str) -> None:
-    strangers = sorted(set(content) - known)
+    strangers = sorted(map(str, set(content) - known))
     missing = sorted(known - set(content))
     if strangers:
         raise MapFileError(f"{what} has unknown fields: {', '.join(strangers)}. It may come from another version.")
@@ -202,48 +198,71 @@ def _read_body(body: Any) -> Map:
     _no_strangers(parameters, set(items), f"the map {kind.kind!r}")
     values = {name: _read_value(f"{kind.kind}.{name}", items[name].metadata, parameters[name]) for name in items}
     try:
-        made = kind(_read_classes(body["classes"]), **values)
-        made._validate()
+        return kind(body["classes"], **values)
     except InputError as error:
         raise MapFileError(f"The map {kind.kind!r} is damaged: {error}") from None
-    return made
-
-
-def _read_classes(classes: Any) -> tuple[Label | None, ...]:
-    fine = isinstance(classes, list | tuple) and len(classes) >= 2 and len(set(map(str, classes))) == len(classes)
-    if not fine or not all(isinstance(label, bool | int | float | str) or label is None for label in classes):
-        raise MapFileError(f"The classes of a map must be two or more different labels, not {classes!r}.")
-    return tuple(classes)
 
 
 def _read_value(name: str, limits: Mapping[str, Any], value: Any) -> Any:
+    """A value of a file: maps out of their objects, anything else as it is."""
+    if limits["form"] != "parts":
+        return value
+    if isinstance(value, list) and value:
+        return tuple(_read_body(part) for part in value)
+    raise MapFileError(f"{name} must be a list of maps, not {value!r}.")
+
+
+# ---------------------------------------------------------------- checks of a record
+
+
+def _checked_classes(classes: Any) -> tuple[Label | None, ...]:
+    """Two or more different labels; the negative one of two may be unknown (None)."""
+    listed = [_checks._plain(label) for label in classes] if isinstance(classes, list | tuple | np.ndarray) else []
+    known = listed[1:] if len(listed) == 2 and listed[0] is None else listed
+    fine = all(isinstance(label, bool | int | float | str) and label not in (np.inf, -np.inf) for label in known)
+    if len(listed) < 2 or not fine or any(label != label for label in known) or len(set(listed)) < len(listed):
+        raise InputError(f"the classes of a map must be two or more different labels, not {classes!r}.")
+    return tuple(listed)
+
+
+def _checked_value(name: str, limits: Mapping[str, Any], value: Any) -> Any:
     form = limits["form"]
     if form == "flag":
-        if isinstance(value, bool):
-            return value
-        raise MapFileError(f"{name} must be true or false, not {value!r}.")
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+        raise InputError(f"{name} must be true or false, not {value!r}.")
     if form == "parts":
-        if isinstance(value, list) and value:
-            return tuple(_read_body(part) for part in value)
-        raise MapFileError(f"{name} must be a list of maps, not {value!r}.")
-    return _read_numbers(name, limits, value)
+        listed = tuple(value)
+        if listed and all(isinstance(part, Map) for part in listed):
+            return listed
+        raise InputError(f"{name} must be a list of maps, not {value!r}.")
+    return _checked_numbers(name, limits, value)
 
 
-def _read_numbers(name: str, limits: Mapping[str, Any], value: Any) -> Any:
-    depth = {"number": 0, "vector": 1, "matrix": 2}[limits["form"]]
+def _checked_numbers(name: str, limits: Mapping[str, Any], value: Any) -> Any:
+    depth, noun = {"number": (0, "a number"), "vector": (1, "a list of numbers"), "matrix": (2, "rows of numbers")}[
+        limits["form"]
+    ]
     try:
         array = np.array(value)
     except ValueError:
         array = np.array(None)
-    if array.ndim != depth and not (depth == 1 and array.size == 0):
-        raise MapFileError(f"{name} must be a {limits['form']} of numbers, not {value!r}.")
+    if array.ndim != depth and not (depth == 1 and array.size == 0 and isinstance(value, list)):
+        raise InputError(f"{name} must be {noun}, not {value!r}.")
     if array.size and (array.dtype.kind not in "fiu" or not np.isfinite(array).all()):
-        raise MapFileError(f"{name} must hold finite numbers only.")
-    if array.size and (array.min() < limits["low"] or array.max() > limits["high"]):
-        raise MapFileError(f"{name} must lie in [{limits['low']:g}, {limits['high']:g}], but holds {array.max():g}.")
-    if limits.get("rising") and np.any(np.diff(array) <= 0):
-        raise MapFileError(f"{name} must increase strictly.")
-    return float(array) if depth == 0 else array.astype(np.float64)
+        raise InputError(f"{name} must hold finite numbers only.")
+    outside = (array < limits["low"]) | (array > limits["high"]) if array.size else np.zeros(0, dtype=bool)
+    if outside.any():
+        raise InputError(
+            f"{name} must lie in [{limits['low']:g}, {limits['high']:g}], but holds {np.extract(outside, array)[0]:g}."
+        )
+    if limits.get("rising") and np.any(array[1:] <= array[:-1]):
+        raise InputError(f"{name} must increase strictly.")
+    if depth == 0:
+        return float(array)
+    array = array.astype(np.float64)
+    array.flags.writeable = False
+    return array
 
 
 # ---------------------------------------------------------------- the two families

@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 
 from calibrant.data._output import written_beside
-from calibrant.errors import MapFileError
+from calibrant.errors import InputError, InputTypeError, MapFileError
 from calibrant.maps._base import Map
 
 
@@ -22,8 +22,12 @@ def map_to_json(record: Map) -> str:
 
 def save_map(record: Map, path: str | PathLike[str], *, force: bool = False) -> None:
     """Write a map; a file that exists is kept unless `force` is true."""
+    try:
+        content = map_to_json(record).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(f"The map cannot be written: its classes hold text that is not Unicode ({error}).") from None
     with written_beside(path, force=force) as beside:
-        Path(beside).write_text(map_to_json(record), encoding="utf-8")
+        Path(beside).write_bytes(content)
 
 
 def load_map(path: str | PathLike[str]) -> Map:
@@ -55,18 +59,27 @@ def load_map(path: str | PathLike[str]) -> Map:
     True
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise MapFileError(
-            f"There is no map file {str(path)!r}. Write one with `calibrant fit` or map.save()."
-        ) from None
-    except (UnicodeDecodeError, IsADirectoryError):
-        raise MapFileError(f"{str(path)!r} is not a map file: it is not UTF-8 text.") from None
-    try:
-        content = json.loads(text)
-    except ValueError as error:
+        content = json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, MapFileError):
+            raise
         raise MapFileError(f"{str(path)!r} is not a map file: it is not JSON ({error}).") from None
     try:
         return Map.from_dict(content)
     except MapFileError as error:
         raise MapFileError(f"{str(path)!r}: {error}") from None
+
+
+def _text(path: str | PathLike[str]) -> str:
+    if not isinstance(path, str | PathLike):
+        raise InputTypeError(f"load_map needs the path of a file, not {path!r:.60}. Map.from_dict reads a dict.")
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise MapFileError(
+            f"There is no map file {str(path)!r}. Write one with `calibrant fit` or map.save()."
+        ) from None
+    except UnicodeDecodeError:
+        raise MapFileError(f"{str(path)!r} is not a map file: it is not UTF-8 text.") from None
+    except OSError as error:
+        raise MapFileError(f"The map file {str(path)!r} cannot be read: {error.strerror or error}.") from None

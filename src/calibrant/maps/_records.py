@@ -1,6 +1,6 @@
 """One frozen record per kind of map, each with its formula.
 
-May import NumPy, the kernels and `calibrant.maps._base`.
+May import NumPy, the kernels, `calibrant.data._log_odds` and `calibrant.maps._base`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from calibrant._checks import Floats
 from calibrant._kernels import isotonic, likelihood, softmax
+from calibrant.data._log_odds import class_log_odds
 from calibrant.errors import InputError
 from calibrant.maps._base import BinaryMap, ClassMap, Map, flag, number, parts, vector
 
@@ -111,6 +112,14 @@ class LineMap(BinaryMap):
         return isotonic.apply_lines(scores, self.knots, self.values)
 
 
+def _same_reads(maps: tuple[Map, ...]) -> str:
+    """What all parts read; a part that reads any score goes with the others."""
+    kinds = {part.reads for part in maps} - {"score"}
+    if len(kinds) > 1:
+        raise InputError("the parts must read the same kind of score.")
+    return next(iter(kinds), "score")
+
+
 @dataclass(frozen=True, eq=False)
 class MixtureMap(BinaryMap):
     """The weighted average of the probabilities of several maps of the same score."""
@@ -125,13 +134,13 @@ class MixtureMap(BinaryMap):
             raise InputError("there must be a weight for every map, and the weights must sum to 1.")
         if any(not isinstance(part, BinaryMap) for part in self.maps):
             raise InputError("every part must be a map of two classes.")
-        if len({part.reads for part in self.maps} - {"score"}) > 1:
-            raise InputError("the parts must read the same kind of score.")
+        if any(part.classes != self.classes for part in self.maps):
+            raise InputError("every part must have the classes of the mixture.")
+        _same_reads(self.maps)
 
     @property
     def reads(self) -> str:
-        kinds = {part.reads for part in self.maps}
-        return next(iter(kinds - {"score"}), "score")
+        return _same_reads(self.maps)
 
     def _apply(self, scores: Floats) -> Floats:
         total = np.zeros(len(scores))
@@ -202,12 +211,17 @@ class OneVsRestMap(ClassMap):
     def _validate(self) -> None:
         if len(self.maps) != len(self.classes):
             raise InputError("there must be a map for every class.")
+        if any(isinstance(part, ClassMap) or len(part.classes) != 2 for part in self.maps):
+            raise InputError("every part must be a map of two classes.")
+        _same_reads(self.maps)
 
     @property
     def reads(self) -> str:
-        return next(iter({part.reads for part in self.maps} - {"score"}), "score")
+        return _same_reads(self.maps)
 
     def _apply_rows(self, scores: Floats) -> Floats:
+        if self.reads == "logit":
+            scores = class_log_odds(scores)
         columns = [part(np.ascontiguousarray(scores[:, k])) for k, part in enumerate(self.maps)]
         p = np.column_stack(columns)
         total = p.sum(axis=1, keepdims=True)

@@ -16,8 +16,6 @@ from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows, array_of, read_binary_rows, read_class_rows
 from calibrant.errors import InputError, InputTypeError
 
-NAMES = ("y_prob", "y_true")
-
 
 def read_input(
     y_true: Any,
@@ -31,13 +29,17 @@ def read_input(
     """The score table of two classes, or the rows of K >= 3 classes."""
     if y_prob is None:
         return _checked_table(y_true, sample_weight, pos_label, labels, reads)
-    shape = np.shape(array_of(y_prob, "y_prob"))
+    if isinstance(y_true, ScoreTable) or isinstance(y_prob, ScoreTable):
+        raise InputTypeError("A ScoreTable holds scores and labels: give it alone, measure(table).")
+    names = ("y_prob" if reads == "probability" else "y_score", "y_true")
+    shape = np.shape(array_of(y_prob, names[0]))
     if len(shape) == 2 and shape[1] > 2:
         if pos_label is not None:
             raise InputError("pos_label is for two classes; name the columns of many classes with labels=.")
-        return read_class_rows(y_prob, y_true, sample_weight, labels, reads=reads, names=NAMES)
-    pair = _pair(labels)
-    rows = read_binary_rows(y_prob, y_true, sample_weight, pos_label, pair, reads=reads, names=NAMES)
+        names_of_columns = None if labels is None else _checks.class_names(labels, shape[1], "labels")
+        return read_class_rows(y_prob, y_true, sample_weight, names_of_columns, reads=reads, names=names)
+    pair = _pair(labels, pos_label)
+    rows = read_binary_rows(y_prob, y_true, sample_weight, pos_label, pair, reads=reads, names=names)
     return ScoreTable._of_rows(rows)
 
 
@@ -55,24 +57,28 @@ def binary_input(
     if isinstance(read, ScoreTable):
         return read
     raise InputError(
-        f"{what} is for two classes, but y_prob has {read.scores.shape[1]} columns. Judge one class against the rest "
-        f"(y == k and column k)."
+        f"{what} is for two classes, but there are {read.scores.shape[1]} columns of scores. Judge one class against "
+        f"the rest (y == k and column k)."
     )
 
 
-def _pair(labels: Sequence[Any] | None) -> Classes | None:
+def _pair(labels: Sequence[Any] | None, pos_label: Label | None) -> Classes | None:
+    """(negative, positive) out of the labels of the two columns; `pos_label` may name either."""
     if labels is None:
         return None
-    if len(labels) != 2:
-        raise InputError(f"labels must name the two classes (negative, positive), but it is {_checks.shown(labels)}.")
-    return (_checks._plain(labels[0]), _checks._plain(labels[1]))
+    negative, positive = _checks.class_names(labels, 2, "labels")
+    if pos_label is None or pos_label == positive:
+        return (negative, positive)
+    if pos_label != negative:
+        raise InputError(f"pos_label is {pos_label!r}, but labels are {negative!r} and {positive!r}. Use one of those.")
+    return (positive, negative)
 
 
 def _checked_table(table: Any, sample_weight: Any, pos_label: Any, labels: Any, reads: str) -> ScoreTable:
     if not isinstance(table, ScoreTable):
         raise InputTypeError(
-            f"Give labels and probabilities, (y_true, y_prob), or a ScoreTable alone; a {type(table).__name__} alone is "
-            f"neither."
+            f"Give labels and probabilities, (y_true, y_prob), or a ScoreTable alone; a {type(table).__name__} alone "
+            f"is neither."
         )
     if sample_weight is not None or pos_label is not None or labels is not None:
         raise InputError(

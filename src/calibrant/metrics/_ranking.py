@@ -68,7 +68,7 @@ def roc_auc(
     >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
     0.875
     """
-    if multi_class not in ("ovr", "ovo"):
+    if not isinstance(multi_class, str) or multi_class not in ("ovr", "ovo"):
         raise InputError(f"multi_class must be 'ovr' or 'ovo', but it is {multi_class!r}.")
     read = read_input(y_true, y_score, sample_weight, pos_label, labels, reads="score")
     if isinstance(read, ScoreTable):

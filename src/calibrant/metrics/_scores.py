@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -115,7 +116,7 @@ def log_loss(
     >>> log_loss([1, 0], [0.0, 0.5])
     inf
     """
-    if eps is not None and not 0 < eps < 1:
+    if eps is not None and not (isinstance(eps, Real) and 0 < eps < 1):
         raise InputError(f"eps must lie strictly between 0 and 1, but it is {eps!r}.")
     read = read_input(y_true, y_prob, sample_weight, pos_label, labels)
     if isinstance(read, ClassRows):
@@ -210,8 +211,9 @@ def score_decomposition(
     """
     _one_of("score", score, ("brier", "log"))
     _one_of("method", method, ("isotonic", "bins", "distinct"))
+    edges = uniform_edges(n_bins)
     table = binary_input(y_true, y_prob, sample_weight, pos_label, what="score_decomposition")
-    forecast, rate, weight = _groups(table, method, n_bins)
+    forecast, rate, weight = _groups(table, method, edges)
     total, base = table.total_weight, table.prevalence
     entropy = _brier_entropy if score == "brier" else _log_entropy
     mean = brier_score(table) if score == "brier" else log_loss(table)
@@ -226,10 +228,10 @@ def score_decomposition(
     return ScoreDecomposition(mean, miscalibration, discrimination, uncertainty, within)
 
 
-def _groups(table: ScoreTable, method: str, n_bins: int) -> tuple[Floats, Floats, Floats]:
+def _groups(table: ScoreTable, method: str, edges: Floats) -> tuple[Floats, Floats, Floats]:
     """Mean forecast, event rate and weight of the groups that the recalibrated forecast is constant on."""
     if method == "bins":
-        sums = bin_sums(table, uniform_edges(n_bins))
+        sums = bin_sums(table, edges)
         kept = sums.weight > 0
         weight = sums.weight[kept]
         return sums.sum_p[kept] / weight, sums.positives[kept] / weight, weight
@@ -280,5 +282,5 @@ def bin_sums(table: ScoreTable, edges: Floats) -> bins.BinSums:
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, but it is {value!r}.")

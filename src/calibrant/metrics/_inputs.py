@@ -63,15 +63,16 @@ def binary_input(
 
 
 def _pair(labels: Sequence[Any] | None, pos_label: Label | None) -> Classes | None:
-    """(negative, positive) out of the labels of the two columns; `pos_label` may name either."""
+    """(negative, positive) out of the labels of the two columns."""
     if labels is None:
         return None
     negative, positive = _checks.class_names(labels, 2, "labels")
-    if pos_label is None or pos_label == positive:
-        return (negative, positive)
-    if pos_label != negative:
-        raise InputError(f"pos_label is {pos_label!r}, but labels are {negative!r} and {positive!r}. Use one of those.")
-    return (positive, negative)
+    if pos_label is not None and pos_label != positive:
+        raise InputError(
+            f"labels says that the positive class is {positive!r} (the second one), pos_label that it is {pos_label!r}. "
+            f"Give one of the two."
+        )
+    return (negative, positive)
 
 
 def _checked_table(table: Any, sample_weight: Any, pos_label: Any, labels: Any, reads: str) -> ScoreTable:

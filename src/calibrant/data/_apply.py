@@ -20,11 +20,11 @@ from calibrant.data._columns import check_missing
 from calibrant.data._engine import Engine, Progress, files_sql, name_sql, text_sql
 from calibrant.data._faults import blank_rows, refuse_bad_cells
 from calibrant.data._output import output_target, written_beside
-from calibrant.data._source import Kind, Source, kind_by_name, open_source, with_second_look
+from calibrant.data._source import Kind, Source, kind_by_name, number_name, open_source, with_second_look
 from calibrant.errors import ColumnError, InputError
 
-NUMBER = "number_of_score"
-RESULT = "value_of_map"
+NUMBER = '"calibrant score"'
+RESULT = '"calibrant result"'
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ def _refuse_taken(source: Source, new_column: str) -> None:
 
 def _write(engine: Engine, source: Source, job: _Job, beside: Path, missing: str) -> int:
     blank = _refuse_unusable(engine, source, job.place, missing)
-    rows = f"{source.sql} WHERE NOT ({source.empty()})" if blank else source.sql
     engine.stage = (0.3, 1.0)
     if job.kind == "json" and source.kind == "json":
         return _copy(engine, _json_lines(source, job), beside, _raw_lines(job))
-    number = f"CASE WHEN {source.missing(job.place)} THEN NULL ELSE {source.number(job.place)} END"
-    result = f"CASE WHEN {NUMBER} IS NULL THEN NULL ELSE CAST({job.expression_of(NUMBER)} AS DOUBLE) END"
-    relation = f"(SELECT *, {result} AS {RESULT} FROM (SELECT *, {number} AS {NUMBER} FROM {rows}))"
+    kept = f"WHERE NOT ({source.empty()})" if blank else ""
+    number = f"CASE WHEN {source.missing(job.place)} THEN NULL ELSE {number_name(job.place)} END AS {NUMBER}"
+    result = f"CASE WHEN {NUMBER} IS NULL THEN NULL ELSE CAST({job.expression_of(NUMBER)} AS DOUBLE) END AS {RESULT}"
+    relation = f"(SELECT *, {result} FROM (SELECT *, {number} FROM {source.relation([job.place])} {kept}))"
     if job.kind == "text":
         select, options = _text_rows(source, job, relation)
         return _copy(engine, select, beside, options) - int(source.header)
@@ -104,13 +104,13 @@ def _refuse_unusable(engine: Engine, source: Source, place: int, missing: str) -
     """How many rows are empty throughout, once every score is known to be usable."""
     engine.stage = (0.0, 0.3)
     counted = ", ".join(f"count(*) FILTER ({test})" for test in (source.unusable(place), source.missing(place)))
-    bad, absent = engine.rows(f"SELECT {counted} FROM {source.sql}")[0]
+    bad, absent = engine.rows(f"SELECT {counted} FROM {source.relation([place])}")[0]
     if bad:
         refuse_bad_cells(engine, source, [place], None)
     if not absent:
         return 0
     instead = 'keep those rows, the new cell empty, with missing="keep" (--missing keep)'
-    return blank_rows(engine, source, {source.names[place]: source.missing(place)}, missing, instead)
+    return blank_rows(engine, source, [place], {source.names[place]: source.missing(place)}, missing, instead)
 
 
 def _copy(engine: Engine, select: str, beside: Path, options: str) -> int:

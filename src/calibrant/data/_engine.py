@@ -82,17 +82,20 @@ class Engine(AbstractContextManager["Engine"]):
             self._connection.close()
         self._temporary.cleanup()
 
-    def run(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """The result of a query, which has ended when this returns."""
+    def _fetched(self, sql: str, values: Sequence[Any], how: str) -> Any:
+        """The whole result; the caller is told how far it is, and can interrupt."""
         if self._progress is None:
-            return self._connection.execute(sql, list(values))
+            return self._fetch(sql, values, how)
         with ThreadPoolExecutor(1) as pool:
-            query = pool.submit(self._connection.execute, sql, list(values))
+            query = pool.submit(self._fetch, sql, values, how)
             try:
                 return self._watched(query, self._progress)
             except BaseException:
                 self._connection.interrupt()
                 raise
+
+    def _fetch(self, sql: str, values: Sequence[Any], how: str) -> Any:
+        return getattr(self._connection.execute(sql, list(values)), how)()
 
     def _watched(self, query: Any, progress: Progress) -> Any:
         while True:
@@ -106,10 +109,10 @@ class Engine(AbstractContextManager["Engine"]):
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a small result."""
-        found: list[tuple[Any, ...]] = self.run(sql, values).fetchall()
+        found: list[tuple[Any, ...]] = self._fetched(sql, values, "fetchall")
         return found
 
     def arrays(self, sql: str, values: Sequence[Any] = ()) -> dict[str, Any]:
         """The columns of a result as NumPy arrays."""
-        found: dict[str, Any] = self.run(sql, values).fetchnumpy()
+        found: dict[str, Any] = self._fetched(sql, values, "fetchnumpy")
         return found

@@ -12,16 +12,9 @@ from typing import Any, NoReturn
 from calibrant._checks import plural
 from calibrant.data._columns import MISSING_MARKERS, Missing
 from calibrant.data._engine import Engine
-from calibrant.data._source import Source
+from calibrant.data._source import ROW, Source
 from calibrant.data._text import line_of_row
 from calibrant.errors import ColumnError, InputError
-
-ROW = "row_of_file"
-
-
-def numbered_sql(source: Source) -> str:
-    """The relation with the number of each row, from 1."""
-    return f"(SELECT *, row_number() OVER () AS {ROW} FROM {source.sql})"
 
 
 def position(source: Source, row: int) -> str:
@@ -39,11 +32,12 @@ def refuse_bad_cells(engine: Engine, source: Source, places: Sequence[int], weig
     ]
     cells = ", ".join(f"CAST({source.columns[place]} AS VARCHAR)" for place in places)
     row, order, *texts = engine.rows(
-        f"SELECT {ROW}, coalesce({', '.join(tests)}, NULL) AS bad, {cells} FROM {numbered_sql(source)} "
-        f"WHERE bad IS NOT NULL ORDER BY {ROW} LIMIT 1"
+        f"SELECT {ROW}, coalesce({', '.join(tests)}, NULL) AS bad, {cells} FROM "
+        f"{source.relation(places, row_numbers=True)} WHERE bad IS NOT NULL ORDER BY {ROW} LIMIT 1"
     )[0]
     place, text = places[order], texts[order]
-    count = engine.rows(f"SELECT count(*) FILTER ({source.unusable(place, place == weight)}) FROM {source.sql}")[0][0]
+    bad = source.unusable(place, place == weight)
+    count = engine.rows(f"SELECT count(*) FILTER ({bad}) FROM {source.relation([place])}")[0][0]
     where = f"Column {source.names[place]!r} of {source.path!r} holds {text!r} in {position(source, row)}"
     more = "" if count == 1 else f" ({plural(count, 'cell')} in all)"
     number = _as_float(text)
@@ -94,23 +88,30 @@ def refuse_missing(
     tests = {source.names[place]: source.missing(place) for place in places}
     tests[source.names[label]] = f"({column} IS NULL{listed})"
     instead = 'leave those rows out with missing="drop" (--missing drop)'
-    return blank_rows(engine, source, tests, missing, instead, marks)
+    return blank_rows(engine, source, places, tests, missing, instead, marks)
 
 
 def blank_rows(
-    engine: Engine, source: Source, tests: dict[str, str], missing: str, instead: str, marks: Sequence[Any] = ()
+    engine: Engine,
+    source: Source,
+    places: Sequence[int],
+    tests: dict[str, str],
+    missing: str,
+    instead: str,
+    marks: Sequence[Any] = (),
 ) -> int:
     """The number of rows that are empty throughout; with `missing="error"` any other gap is refused.
 
-    `tests` are SQL conditions by column, `marks` the values of their parameters; `instead` says what else the caller
-    could ask for.
+    `tests` are SQL conditions by column on the numbers of `places`, `marks` the values of their parameters; `instead`
+    says what else the caller could ask for.
     """
     flags = ", ".join(f"{test} AS gap{order}" for order, test in enumerate(tests.values()))
     any_gap = " OR ".join(f"gap{order}" for order in range(len(tests)))
     counts = ", ".join(f"count(*) FILTER (gap{order} AND NOT blank)" for order in range(len(tests)))
+    rows_sql = f"SELECT {ROW}, ({source.empty()}) AS blank, {flags} FROM {source.relation(places, row_numbers=True)}"
     blank, rows, first, *each = engine.rows(
         f"SELECT count(*) FILTER (blank), count(*) FILTER (NOT blank), min({ROW}) FILTER (NOT blank), {counts} FROM "
-        f"(SELECT {ROW}, ({source.empty()}) AS blank, {flags} FROM {numbered_sql(source)}) WHERE {any_gap}",
+        f"({rows_sql}) WHERE {any_gap}",
         marks,
     )[0]
     if missing != "error" or rows == 0:

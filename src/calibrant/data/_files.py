@@ -19,7 +19,7 @@ from calibrant._checks import shown
 from calibrant.data._columns import Columns, Missing, binary_codes, check_missing, class_codes
 from calibrant.data._engine import Engine, Progress
 from calibrant.data._faults import refuse_bad_cells, refuse_missing
-from calibrant.data._source import Source, open_source, with_second_look
+from calibrant.data._source import Source, number_name, open_source, with_second_look
 from calibrant.errors import ColumnError, InputError
 
 MOST_LABELS = 10_000
@@ -121,8 +121,8 @@ def _distinct_labels(engine: Engine, source: Source, chosen: _Choice, missing: M
     label = source.columns[chosen.label]
     engine.stage = (0.0, 0.5)
     found = engine.rows(
-        f"SELECT {label}, count(*), count(*) FILTER ({incomplete}), count(*) FILTER ({bad}) FROM {source.sql} "
-        f"GROUP BY {label} ORDER BY count(*) DESC, {label} LIMIT {MOST_LABELS + 1}"
+        f"SELECT {label}, count(*), count(*) FILTER ({incomplete}), count(*) FILTER ({bad}) FROM "
+        f"{source.relation(chosen.numbers)} GROUP BY {label} ORDER BY count(*) DESC, {label} LIMIT {MOST_LABELS + 1}"
     )
     if not found:
         raise InputError(f"{source.path!r} has {'a header but ' if source.kind == 'text' else ''}no rows.")
@@ -155,12 +155,11 @@ def _read(
     if lost == sum(cell.rows for cell in cells):
         raise InputError(f"{source.path!r} has no row without a missing value.")
     code_sql, values = _code_sql(source.columns[chosen.label], cells, codes)
-    numbers = [f"{source.number(place)} AS n{order}" for order, place in enumerate(chosen.numbers)]
+    numbers = [f"{number_name(place)} AS n{order}" for order, place in enumerate(chosen.numbers)]
     complete = " AND ".join(["code IS NOT NULL", *(f"NOT isnan(n{order})" for order in range(len(numbers)))])
+    rows = f"SELECT {', '.join(numbers)}, {code_sql} AS code FROM {source.relation(chosen.numbers)}"
     engine.stage = (0.5, 1.0)
-    found = engine.arrays(
-        f"SELECT * FROM (SELECT {', '.join(numbers)}, {code_sql} AS code FROM {source.sql}) WHERE {complete}", values
-    )
+    found = engine.arrays(f"SELECT * FROM ({rows}) WHERE {complete}", values)
     return _as_columns(found, len(chosen.scores), chosen.weight is not None, classes, lost)
 
 

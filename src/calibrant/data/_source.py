@@ -11,7 +11,7 @@ import difflib
 import glob
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -39,6 +39,7 @@ NUMBER_TYPE = re.compile(
     r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN|U?INTEGER|BIGNUM|VARINT)"
 )
 JSON_TYPES_KEPT = ("BOOLEAN", "BIGINT", "UBIGINT", "HUGEINT", "DOUBLE")
+ROW = name_sql("calibrant row")
 TEXT_TYPE = re.compile(r"VARCHAR|ENUM\(.*\)", re.DOTALL)
 
 
@@ -84,25 +85,29 @@ class Source:
     def number(self, place: int) -> str:
         """SQL of a cell as a double; null where it is not a number."""
         column = self.columns[place]
-        if not self.is_text(place):
-            return f"TRY_CAST({column} AS DOUBLE)"
-        if self.decimal != ",":
+        if self.decimal != "," or not self.is_text(place):
             return f"TRY_CAST({column} AS DOUBLE)"
         return f"CASE WHEN contains({column}, '.') THEN NULL ELSE TRY_CAST(replace({column}, ',', '.') AS DOUBLE) END"
 
+    def relation(self, places: Sequence[int], row_numbers: bool = False) -> str:
+        """SQL of the rows with the numbers of some columns (`number_name`), and the number of the row (`ROW`)."""
+        added = [f"{self.number(place)} AS {number_name(place)}" for place in dict.fromkeys(places)]
+        added += [f"row_number() OVER () AS {ROW}"] if row_numbers else []
+        return f"(SELECT {', '.join(['*', *added])} FROM {self.sql})"
+
     def missing(self, place: int) -> str:
-        """SQL condition: the cell is missing (never null)."""
-        column, number = self.columns[place], self.number(place)
-        none = f"{column} IS NULL OR coalesce(isnan({number}), false)"
+        """SQL condition on `relation`: the cell is missing (never null)."""
+        column, number = self.columns[place], number_name(place)
+        none = f"{column} IS NULL"
         if self.is_text(place):
-            none += f" OR ({number} IS NULL AND {trimmed_sql(column)} IN {list_sql(MISSING_MARKERS)})"
-        return f"({none})"
+            none += f" OR {trimmed_sql(column)} IN {list_sql(MISSING_MARKERS)}"
+        return f"(CASE WHEN {number} IS NULL THEN {none} ELSE isnan({number}) END)"
 
     def unusable(self, place: int, weight: bool = False) -> str:
-        """SQL condition: the cell is there, but is no finite number (or, for a weight, a negative one)."""
-        number = self.number(place)
+        """SQL condition on `relation`: the cell is there, but is no finite number (or is a negative weight)."""
+        number = number_name(place)
         low = f" OR {number} < 0" if weight else ""
-        return f"(NOT {self.missing(place)} AND ({number} IS NULL OR isinf({number}){low}))"
+        return f"(CASE WHEN {number} IS NULL THEN NOT {self.missing(place)} ELSE isinf({number}){low} END)"
 
     def empty(self) -> str:
         """SQL condition: the whole row is empty."""
@@ -119,6 +124,11 @@ class Source:
                 f"{argument}={self.names[place]!r} holds {self.types[place]}, not numbers. Choose another column, or "
                 f"convert it first."
             )
+
+
+def number_name(place: int) -> str:
+    """SQL name of the number of a cell."""
+    return name_sql(f"calibrant number {place}")
 
 
 def trimmed_sql(column: str) -> str:

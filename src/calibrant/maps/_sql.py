@@ -5,7 +5,7 @@ outside [0, 1] where probabilities are read; in SQLite also text) gives NULL. In
 logarithm of 0, a division by 0, or a result beyond the range of a double, which PostgreSQL refuses; what lies below
 1e-290 may be taken for 0.
 A new kind of map registers its formula with `_formula`.
-May import NumPy, the kernels, `calibrant.maps._records` and `calibrant.errors`.
+May import the kernels, `calibrant._checks`, `calibrant.maps._records` and `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
-import numpy as np
-
-from calibrant._checks import PROBABILITY_TOLERANCE, Floats, shown
+from calibrant._checks import PROBABILITY_TOLERANCE, shown
 from calibrant._kernels.likelihood import LOG_FLOOR
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
@@ -33,11 +31,14 @@ from calibrant.maps._records import (
 )
 
 LARGEST = sys.float_info.max
+HALF = LARGEST / 2
+"""No product is larger, so that the sum of two numbers is a double."""
 SAFE = 1e290
-"""Products of doubles are kept between 1 / SAFE and SAFE."""
+"""No product is smaller than 1 / SAFE, unless it is 0."""
 MOST_EXPONENT = 700.0
 """exp(-700) and exp(700) are normal doubles."""
-LEAST_PROBABILITY = math.exp(LOG_FLOOR)
+LEAST_PROBABILITY = 1.1754943508222875e-38
+"""exp(LOG_FLOOR), the smallest normal float32."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _formula(record: Map, x: str, d: Dialect) -> str:
 def _identity(record: IdentityMap, x: str, d: Dialect) -> str:
     # A tiny p is taken for 0, so that products with it stay in range.
     p = (
-        _expit(d.between(-LARGEST, x, LARGEST), d)
+        _expit(d.between(-MOST_EXPONENT, x, MOST_EXPONENT), d)
         if record.from_logits
         else f"CASE WHEN {x} < {d.double(1 / SAFE)} THEN {d.double(0.0)} ELSE {d.least}({d.double(1.0)}, {x}) END"
     )
@@ -130,19 +131,19 @@ def _identity(record: IdentityMap, x: str, d: Dialect) -> str:
 
 @_formula.register
 def _platt(record: PlattMap, x: str, d: Dialect) -> str:
-    return _expit(_line(record.slope, record.intercept, x, LARGEST, d), d)
+    return _expit(_line(record.slope, record.intercept, Term(x), d), d)
 
 
 @_formula.register
 def _affine(record: AffineLogitMap, x: str, d: Dialect) -> str:
-    z, reach = _log_odds(x, record.from_logits, d)
-    return _expit(_line(record.slope, record.intercept, z, reach, d), d)
+    z = _log_odds(x, record.from_logits, d)
+    return _expit(_line(record.slope, record.intercept, z, d), d)
 
 
 @_formula.register
 def _temperature(record: TemperatureMap, x: str, d: Dialect) -> str:
-    z, reach = _log_odds(x, record.from_logits, d)
-    p = _expit(_line(record.beta, 0.0, z, reach, d), d)
+    z = _log_odds(x, record.from_logits, d)
+    p = _expit(_line(record.beta, 0.0, z, d), d)
     return p if record.mix == 0 else _mixed(p, record.mix, d)
 
 
@@ -154,10 +155,10 @@ def _steps(record: StepMap, x: str, d: Dialect) -> str:
 
 @_formula.register
 def _lines(record: LineMap, x: str, d: Dialect) -> str:
-    knots, values = record.knots, record.values
-    inner = [_segment(knots[k : k + 2], values[k : k + 2], x, d) for k in range(len(knots) - 1)]
+    knots, values = record.knots.tolist(), record.values.tolist()
+    inner = [_segment((knots[k], knots[k + 1]), (values[k], values[k + 1]), x, d) for k in range(len(knots) - 1)]
     leaves = [d.double(_flushed(values[0])), *inner, d.double(_flushed(values[-1]))]
-    return _tree(x, knots.tolist(), leaves, d)
+    return _tree(x, knots, leaves, d)
 
 
 @_formula.register
@@ -174,34 +175,46 @@ def _mixture(record: MixtureMap, x: str, d: Dialect) -> str:
 # ---------------------------------------------------------------- what the formulas are made of
 
 
-def _log_odds(x: str, from_logits: bool, d: Dialect) -> tuple[str, float]:
-    """SQL of the log-odds, and a bound on their size."""
+@dataclass(frozen=True)
+class Term:
+    """SQL of a number that is 0 or lies between `least` and `most` in size."""
+
+    sql: str
+    most: float = LARGEST
+    least: float = 0.0
+
+
+def _log_odds(x: str, from_logits: bool, d: Dialect) -> Term:
+    """The log-odds of a probability, each logarithm floored as in the kernels."""
     if from_logits:
-        return x, LARGEST
+        return Term(x)
     one, floor = d.double(1.0), d.double(LEAST_PROBABILITY)
     ratio = f"ln({d.greatest}({floor}, {x}) / ({one} - {x}))"
-    return f"CASE WHEN {x} >= {one} THEN {d.double(-LOG_FLOOR)} ELSE {ratio} END", -LOG_FLOOR
+    sql = f"CASE WHEN {x} >= {one} THEN {d.double(-LOG_FLOOR)} ELSE {ratio} END"
+    return Term(sql, -LOG_FLOOR, sys.float_info.epsilon / 2)
 
 
-def _line(slope: float, intercept: float, x: str, reach: float, d: Dialect) -> str:
-    """SQL of `intercept + slope * x` for |x| <= reach, moved into the exponents that `_expit` may be given."""
+def _line(slope: float, intercept: float, x: Term, d: Dialect) -> str:
+    """SQL of `intercept + slope * x`, moved into the exponents that `_expit` may be given."""
     if slope == 0:
         return d.double(min(max(intercept, -MOST_EXPONENT), MOST_EXPONENT))
-    line = f"{d.double(intercept)} + {_product(slope, x, reach, d)}"
-    if abs(slope) * reach + abs(intercept) <= MOST_EXPONENT:
+    product = _product(slope, x, d)
+    start = min(max(intercept, -HALF), HALF)
+    line = product if start == 0 else f"{d.double(start)} + {_bracketed(product)}"
+    if abs(slope) * x.most + abs(intercept) <= MOST_EXPONENT:
         return line
     return d.between(-MOST_EXPONENT, line, MOST_EXPONENT)
 
 
-def _product(slope: float, x: str, reach: float, d: Dialect) -> str:
+def _product(slope: float, x: Term, d: Dialect) -> str:
     """SQL of `slope * x`, neither too large nor, where the engine minds, too small for a double."""
     size = abs(slope)
-    small = min(1 / SAFE / size, LARGEST) if size > 1 / SAFE else LARGEST
-    inside = x if size * reach <= SAFE else d.between(-SAFE / size, x, SAFE / size)
+    inside = x.sql if size * x.most <= HALF else d.between(-HALF / size, x.sql, HALF / size)
     product = f"{d.double(slope)} * {_bracketed(inside)}"
-    if not d.raises or small == 0 or (reach < LARGEST and small < sys.float_info.epsilon / 2):
-        return product  # log-odds of doubles are 0 or at least half an epsilon away from it
-    return f"CASE WHEN abs({x}) < {d.double(small)} THEN {d.double(0.0)} ELSE {product} END"
+    if not d.raises or size * x.least > 1 / SAFE:
+        return product
+    small = d.double(min(1 / SAFE / size, LARGEST))
+    return f"CASE WHEN abs({x.sql}) < {small} THEN {d.double(0.0)} ELSE {product} END"
 
 
 def _expit(z: str, d: Dialect) -> str:
@@ -215,19 +228,19 @@ def _mixed(p: str, mix: float, d: Dialect) -> str:
     return f"{d.double(1 - mix)} * {_bracketed(p)} + {d.double(mix / 2)}"
 
 
-def _segment(knots: Floats, values: Floats, x: str, d: Dialect) -> str:
+def _segment(knots: tuple[float, float], values: tuple[float, float], x: str, d: Dialect) -> str:
     """SQL of the straight line between two knots."""
-    (a, b), (low, high) = knots.tolist(), values.tolist()
+    (a, b), (low, high) = knots, values
     rise = high - low
-    if abs(rise) < 1 / SAFE or np.nextafter(a, b) == b:
+    if abs(rise) < 1e-250 or math.nextafter(a, b) == b:
         return d.double(_flushed(low))
     width, unit = (b - a, 1.0) if math.isfinite(b - a) else (b / 2 - a / 2, 0.5)
-    if unit == 1.0 and width > 1e-290 and rise / width < SAFE:
-        line = f"{d.double(low)} + {_product(rise / width, f'{x} - {d.double(a)}', width, d)}"
+    if unit == 1.0 and width > 1 / SAFE and abs(rise) / width < SAFE:
+        line = f"{d.double(low)} + {_bracketed(_product(rise / width, Term(f'{x} - {d.double(a)}', width), d))}"
     elif unit == 1.0:
         line = f"{d.double(low)} + ({x} - {d.double(a)}) / {d.double(width)} * {d.double(rise)}"
     else:
-        half = _product(0.5, x, LARGEST, d)
+        half = _product(0.5, Term(x), d)
         line = f"{d.double(low)} + ({_bracketed(half)} - {d.double(a / 2)}) / {d.double(width)} * {d.double(rise)}"
     return d.between(_flushed(min(low, high)), line, _flushed(max(low, high)))
 

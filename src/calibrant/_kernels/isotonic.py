@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant._kernels._compiled import MANY, compiled, in_two
+from calibrant._kernels._compiled import MANY, SPREAD, compiled, in_two
 
 Floats = NDArray[np.float64]
 BLOCK = 2**13

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from calibrant.data._files import read_binary, read_many
-from calibrant.errors import ColumnError, InputError
+from calibrant.errors import ColumnError, InputError, InputTypeError
 
 PLAIN = "score,label\n0.25,0\n0.5,1\n0.75,1\n"
 SCORES, LABELS = [0.25, 0.5, 0.75], [0, 1, 1]
@@ -183,7 +183,7 @@ def test_damaged_files(tmp_path):
         read(write(tmp_path, b"PK\x03\x04rest", "a.xlsx"))
     with pytest.raises(InputError, match="not a text file"):
         read(write(tmp_path, b"\x80\x04\x95\x00\x00\x01\x02", "a.csv"))
-    with pytest.raises(InputError, match=r"Line 3 of .* has 1 cells where the first line has 2"):
+    with pytest.raises(InputError, match=r"Line 3 of .* has 1 cell where the first line has 2 .*Complete the line"):
         read(write(tmp_path, "score,label\n0.5,1\n0.5\n"))
     with pytest.raises(InputError, match=r"Line 3 of .* has a quote that does not end"):
         read(write(tmp_path, 'score,label\n0.5,1\n0.5,"1\n0.6,0\n'))
@@ -385,7 +385,18 @@ def test_text_becomes_the_double_that_float_gives(tmp_path):
     assert np.array_equal(columns.labels, np.arange(len(texts)) % 2)
 
 
+def test_decimal_points_are_no_numbers_where_commas_are(tmp_path):
+    with pytest.raises(ColumnError, match=r"holds '0.5' .*, which is not a number. It has a decimal point"):
+        read(write(tmp_path, "score;label\n0,25;0\n0.5;1\n"), decimal=",")
+    with pytest.raises(ColumnError, match="U\\+00A0"):
+        read(write(tmp_path, "score,label\n\u00a00.5,1\n"))
+    with pytest.raises(ColumnError, match="separated by blanks"):
+        read(write(tmp_path, "score label\n0,25 0\n0,5 1\n"))
+
+
 def test_bad_options(tmp_path):
+    with pytest.raises(InputTypeError, match="path must be the name of a file, but it is int"):
+        read(5)
     path = write(tmp_path, PLAIN)
     with pytest.raises(InputError, match="separator must be one character"):
         read(path, separator="ab")

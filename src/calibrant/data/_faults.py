@@ -6,6 +6,7 @@ May import `calibrant._checks`, `calibrant.errors` and the modules of this folde
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -41,11 +42,11 @@ def refuse_bad_cells(engine: Engine, source: Source, places: Sequence[int], weig
     where = f"Column {source.names[place]!r} of {source.path!r} holds {text!r} in {position(source, row)}"
     more = "" if count == 1 else f" ({plural(count, 'cell')} in all)"
     number = _as_float(text)
-    if number is None:
-        raise ColumnError(f"{where}, which is not a number{more}.{_advice(text, source)}")
-    if place == weight and number < 0:
+    if number is not None and math.isinf(number):
+        raise InputError(f"{where}, but numbers must be finite{more}. Replace or remove those cells.")
+    if number is not None and place == weight and number < 0:
         raise InputError(f"{where}, but a weight cannot be negative{more}. Weights count how often a row was seen.")
-    raise InputError(f"{where}, but numbers must be finite{more}. Replace or remove those cells.")
+    raise ColumnError(f"{where}, which is not a number{more}.{_advice(text, source)}")
 
 
 def _as_float(text: str) -> float | None:
@@ -70,6 +71,8 @@ def _advice(text: str, source: Source) -> str:
         return " It looks like a number with thousands separators: remove them."
     if source.decimal == "," and _as_float(text) is not None:
         return " It has a decimal point, but decimal=',' was given."
+    if "\u00a0" in text:
+        return " It has a blank that does not break a line (U+00A0): remove it."
     if text.strip().endswith("%"):
         return " It looks like a percentage: divide by 100 and remove the sign."
     return f" Cells that count as missing: {', '.join(marker or '(empty)' for marker in MISSING_MARKERS)}."

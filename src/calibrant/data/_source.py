@@ -2,7 +2,7 @@
 
 Invariant: text columns stay text, so that nothing is lost before a cell is looked at; no name from a file reaches SQL
 unquoted; parts are read in the order of their names.
-May import the standard library, `calibrant.errors` and the modules of this folder that read.
+May import the standard library, `calibrant._checks`, `calibrant.errors` and the modules of this folder that read.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from calibrant._checks import plural
 from calibrant.data._columns import BLANKS, MISSING_MARKERS, column_index
 from calibrant.data._engine import Engine, EngineError, files_sql, list_sql, name_sql, text_sql
 from calibrant.data._text import TextFile, head_of, is_gzipped, plain_copy, separator_named, sniff
-from calibrant.errors import ColumnError, InputError
+from calibrant.errors import ColumnError, InputError, InputTypeError
 
 Result = TypeVar("Result")
 Kind = Literal["text", "parquet", "json"]
@@ -207,6 +208,8 @@ def open_source(
     if decimal not in (None, ".", ","):
         raise InputError(f"decimal must be '.' or ',', but it is {decimal!r}.")
     separator_named(separator)
+    if not isinstance(path, str | os.PathLike):
+        raise InputTypeError(f"path must be the name of a file, but it is {type(path).__name__}.")
     name = os.fspath(path)
     try:
         files = files_of(path)
@@ -319,13 +322,20 @@ def readable_error(path: str, kind: Kind, reason: Exception, source: Source | No
     where, separator = f"Line {line[1]} of {path!r}", repr(source.separator)
     cells = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
     if cells:
-        return InputError(
-            f"{where} has {cells[2]} cells where the first line has {cells[1]} (separator {separator}). If numbers are "
-            f"written with a decimal comma, use separator=';' and decimal=',' on a file with semicolons "
-            f"(--separator ';' --decimal ','); a cell that holds the separator must be in quotes."
-        )
+        return InputError(_uneven(where, separator, int(cells[1]), int(cells[2])))
     if "quote" in text:
         return InputError(
             f"{where} has a quote that does not end where its cell ends: write quotes inside a cell twice."
         )
     return InputError(f"{where} cannot be read: {' '.join(text.splitlines()[2:4])}")
+
+
+def _uneven(where: str, separator: str, expected: int, found: int) -> str:
+    said = f"{where} has {plural(found, 'cell')} where the first line has {expected} (separator {separator})."
+    if found < expected:
+        return f"{said} Complete the line or remove it."
+    return (
+        f"{said} A cell that holds the separator must be in quotes, and a column of row names needs a name in the "
+        f"first line. Numbers with a decimal comma need another separator: separator=';', decimal=',' "
+        f"(--separator ';' --decimal ',')."
+    )

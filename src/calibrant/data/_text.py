@@ -95,7 +95,7 @@ def sniff(path: Path, separator: str | None = None, header: bool = True) -> Text
     separator = separator or _best_separator(text)
     rows = _records(text, separator)
     names = tuple(rows[0]) if header else tuple(f"column_{place + 1}" for place in range(len(rows[0])))
-    return TextFile(path, encoding, gzipped, separator, names, skip, _by_blanks(rows))
+    return TextFile(path, encoding, gzipped, separator, names, skip, len(names) == 1 and _by_blanks(text))
 
 
 def _encoding(path: Path, head: bytes) -> str:
@@ -143,10 +143,9 @@ def _best_separator(text: str) -> str:
     return best
 
 
-def _by_blanks(rows: list[list[str]]) -> bool:
-    if any(len(row) > 1 for row in rows):
-        return False
-    words = {len(row[0].split()) for row in rows}
+def _by_blanks(text: str) -> bool:
+    lines = (line.split() for line in text.splitlines())
+    words = {len(line) for line in islice(lines, HEAD_ROWS) if line}
     return len(words) == 1 and words.pop() > 1
 
 

@@ -49,12 +49,12 @@ def test_every_other_cell_stays_as_it_was(tmp_path):
 def test_random_cells_stay_as_they_were(tmp_path, separator, out):
     draw = random.Random(separator)
     letters = "ab0. ,;|\t\"'\n\r\\\u00e9\u20ac#{}-"
-    cells = ["".join(draw.choice(letters) for _ in range(draw.randint(0, 6))) for _ in range(9000)]
+    cells = ["".join(draw.choice(letters) for _ in range(draw.randint(0, 6))) for _ in range(1800)]
     rows = [["key", "a,b", "", "a,b", "score"]]
-    rows += [[str(place), *cells[3 * place : 3 * place + 3], repr(draw.random())] for place in range(3000)]
+    rows += [[str(place), *cells[3 * place : 3 * place + 3], repr(draw.random())] for place in range(600)]
     buffer = io.StringIO(newline="")
     csv.writer(buffer, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
-    assert apply(tmp_path, buffer.getvalue(), out=out) == 3000
+    assert apply(tmp_path, buffer.getvalue(), out=out) == 600
     got = rows_of(tmp_path / out, "\t" if out == "out.tsv" else separator)
     assert [row[:-1] for row in got] == rows
     assert [float(row[-1]) for row in got[1:]] == [2 * float(row[-1]) for row in rows[1:]]

@@ -95,7 +95,12 @@ class Engine(AbstractContextManager["Engine"]):
                 raise
 
     def _fetch(self, sql: str, values: Sequence[Any], how: str) -> Any:
-        return getattr(self._connection.execute(sql, list(values)), how)()
+        try:
+            return getattr(self._connection.execute(sql, list(values)), how)()
+        except RuntimeError as reason:
+            if "interrupted" in str(reason):
+                raise KeyboardInterrupt from reason
+            raise
 
     def _watched(self, query: Any, progress: Progress) -> Any:
         while True:

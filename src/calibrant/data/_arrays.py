@@ -26,6 +26,13 @@ class BinaryRows(NamedTuple):
     weights: Floats | None
     classes: Classes
 
+    def present(self) -> BinaryRows:
+        """The rows with weight above zero: the others are absent, for every later step."""
+        if self.weights is None or self.weights.min() > 0:
+            return self
+        kept = self.weights > 0
+        return BinaryRows(self.scores[kept], self.labels[kept], self.weights[kept], self.classes)
+
 
 class ClassRows(NamedTuple):
     """Checked rows of a problem with K classes: labels are the indices of the columns."""
@@ -34,6 +41,13 @@ class ClassRows(NamedTuple):
     labels: NDArray[np.int64]
     weights: Floats | None
     classes: tuple[Label, ...]
+
+    def present(self) -> ClassRows:
+        """The rows with weight above zero: the others are absent, for every later step."""
+        if self.weights is None or self.weights.min() > 0:
+            return self
+        kept = self.weights > 0
+        return ClassRows(self.scores[kept], self.labels[kept], self.weights[kept], self.classes)
 
 
 def array_of(values: Any, name: str) -> NDArray[Any]:
@@ -74,14 +88,14 @@ def read_binary_rows(
     reads: str = "score",
     names: tuple[str, str] = ("scores", "y"),
 ) -> BinaryRows:
-    """Scores (n,), labels coded 0/1 and weights, all checked."""
+    """Scores (n,), labels coded 0/1 and weights, all checked; rows of weight 0 are left out."""
     aligned(**{names[0]: scores, names[1]: y, "sample_weight": sample_weight})
     array = _checks.binary_scores(array_of(scores, names[0]), names[0], reads=reads)
     labels = array_of(y, names[1])
     _checks.same_length(**{names[0]: array, names[1]: np.atleast_1d(labels)})
     coded, pair = _checks.binary_labels(labels, pos_label, classes, names[1])
     weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
-    return BinaryRows(array, coded, _checks.weights(weights, len(array), names[0]), pair)
+    return BinaryRows(array, coded, _checks.weights(weights, len(array), names[0]), pair).present()
 
 
 def read_class_rows(
@@ -93,11 +107,11 @@ def read_class_rows(
     reads: str = "score",
     names: tuple[str, str] = ("scores", "y"),
 ) -> ClassRows:
-    """Scores (n, K), labels as indices of the columns and weights, all checked."""
+    """Scores (n, K), labels as indices of the columns and weights, all checked; rows of weight 0 are left out."""
     aligned(**{names[0]: scores, names[1]: y, "sample_weight": sample_weight})
     array = _checks.class_scores(array_of(scores, names[0]), names[0], reads=reads)
     labels = array_of(y, names[1])
     _checks.same_length(**{names[0]: array, names[1]: np.atleast_1d(labels)})
     coded, found = _checks.class_labels(labels, array.shape[1], classes, names[1])
     weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
-    return ClassRows(array, coded, _checks.weights(weights, len(array), names[0]), found)
+    return ClassRows(array, coded, _checks.weights(weights, len(array), names[0]), found).present()

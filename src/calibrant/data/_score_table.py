@@ -124,7 +124,9 @@ class ScoreTable:
         if grand_total == 0:
             raise InputError("positives and negatives are zero throughout: there is no row to learn from.")
         _checks.total_weight(grand_total, "positives and negatives together")
-        return cls._of_counts(columns["scores"] + 0.0, columns["positives"], columns["negatives"], total, total, (0, 1))
+        kept = total > 0
+        scores, positives, negatives = (columns[name][kept] for name in columns)
+        return cls._of_counts(scores + 0.0, positives, negatives, total[kept], total[kept], (0, 1))
 
     @classmethod
     def from_frame(
@@ -218,7 +220,7 @@ class ScoreTable:
     def _of_columns(cls, columns: Any) -> ScoreTable:
         scores = _checks.finite(columns.scores, "score")
         weights = _checks.weights(columns.weights, len(scores))
-        return cls._of_rows(BinaryRows(scores + 0.0, columns.labels, weights, columns.classes))
+        return cls._of_rows(BinaryRows(scores + 0.0, columns.labels, weights, columns.classes).present())
 
     @classmethod
     def _of_rows(cls, rows: BinaryRows) -> ScoreTable:

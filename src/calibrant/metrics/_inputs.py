@@ -69,7 +69,7 @@ def _pair(labels: Sequence[Any] | None, pos_label: Label | None) -> Classes | No
     negative, positive = _checks.class_names(labels, 2, "labels")
     if pos_label is not None and pos_label != positive:
         raise InputError(
-            f"labels says that the positive class is {positive!r} (the second one), pos_label that it is {pos_label!r}. "
+            f"labels says that the positive class is {positive!r}, the second; pos_label says {pos_label!r}. "
             f"Give one of the two."
         )
     return (negative, positive)

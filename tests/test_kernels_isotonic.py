@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from calibrant._kernels import isotonic
+from calibrant._kernels._compiled import MANY, SPREAD
 
-MANY = isotonic.MANY
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 COUNTS = st.lists(
     st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda pair: sum(pair) > 0), min_size=1, max_size=14
@@ -77,7 +77,7 @@ def test_means_that_round_to_one_float_are_one_block():
 
 
 @pytest.mark.parametrize("shape", ["rising", "flat", "falling", "sawtooth", "rare", "weights"])
-@pytest.mark.parametrize("n", [MANY + 9, isotonic.SPREAD + 1])
+@pytest.mark.parametrize("n", [MANY + 9, SPREAD + 1])
 def test_compiled_halves_pool_like_the_plain_loop(shape, n):
     rng = np.random.default_rng(1)
     u = np.linspace(0, 1, n)
@@ -94,7 +94,7 @@ def test_compiled_halves_pool_like_the_plain_loop(shape, n):
 
 
 def test_distinct_means_stay_apart_in_many_blocks():
-    n = isotonic.SPREAD + 5
+    n = SPREAD + 5
     blocks = isotonic.pool_adjacent(np.arange(n) / n, np.ones(n))
     assert_array_equal(blocks.values, np.arange(n) / n)
 
@@ -148,7 +148,7 @@ def test_steps_are_found_as_by_binary_search(kind):
 
 def test_steps_on_two_threads():
     rng = np.random.default_rng(7)
-    x, thresholds = rng.random(isotonic.SPREAD + 77), np.sort(rng.random(900))
+    x, thresholds = rng.random(SPREAD + 77), np.sort(rng.random(900))
     values = rng.random(901)
     assert_array_equal(isotonic.apply_steps(x, thresholds, values), values[np.searchsorted(thresholds, x, "right")])
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from calibrant._kernels import ranking
+from calibrant._kernels._compiled import MANY, SPREAD
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
-MANY = ranking.MANY
 
 
 def by_dictionary(scores, labels, weights):
@@ -77,7 +77,7 @@ def test_rows_are_summed_by_score(kind, n):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_and_many_rows_take_the_same_table(kind):
-    scores, labels = rows(kind, ranking.SPREAD + 11)
+    scores, labels = rows(kind, SPREAD + 11)
     base = ranking._base(scores)
     if base is None:
         assert kind == "everything"
@@ -93,7 +93,7 @@ def test_any_floats_are_sorted_with_their_labels(pairs):
     assert_same(ranking.distinct_rows(scores, labels, None), by_dictionary(scores, labels, np.ones(len(pairs))))
 
 
-@pytest.mark.parametrize("n", [0, 1, 500, MANY + 5, ranking.SPREAD + 1])
+@pytest.mark.parametrize("n", [0, 1, 500, MANY + 5, SPREAD + 1])
 @pytest.mark.parametrize("kind", ["distinct", "rounded", "margins", "constant", "ends"])
 def test_weights_are_summed_and_rows_of_weight_0_are_absent(kind, n):
     scores, labels = rows(kind, n)

@@ -40,23 +40,41 @@ def uniform_bin_sums(
     p: Floats, positives: Floats, negatives: Floats, rows: Floats, squared_weights: Floats, edges: Floats
 ) -> BinSums:
     """Sums over bins of equal width, from counted probabilities."""
+    columns = (p, positives, negatives, rows, squared_weights)
+    block: Callable[..., Floats] = _few_counts if len(p) < MANY else _many_counts
+    return _add_blocks(lambda begin, end: block(*(c[begin:end] for c in columns), edges), len(p), len(edges) - 1)
 
-    def block(begin: int, end: int) -> Floats:
-        at = slice(begin, end)
-        weight = positives[at] + negatives[at]
-        columns = (weight, positives[at], weight * p[at], rows[at], squared_weights[at])
-        place = uniform_bin(p[at], edges) if len(p) < MANY else _places(p[at], edges)
-        return np.stack([np.bincount(place, weights=column, minlength=len(edges) - 1) for column in columns])
 
-    return _add_blocks(block, len(p), len(edges) - 1)
+def _few_counts(
+    p: Floats, positives: Floats, negatives: Floats, rows: Floats, squared_weights: Floats, edges: Floats
+) -> Floats:
+    weight = positives + negatives
+    place = uniform_bin(p, edges)
+    columns = (weight, positives, weight * p, rows, squared_weights)
+    return np.stack([np.bincount(place, weights=column, minlength=len(edges) - 1) for column in columns])
+
+
+def _many_counts(*columns_and_edges: Floats) -> Floats:
+    *columns, edges = columns_and_edges
+    sums = np.zeros(5 * (len(edges) - 1))
+    _sum_counts(*(np.ascontiguousarray(column) for column in columns), edges, sums)
+    return sums.reshape(-1, 5).T
 
 
 def uniform_bin_sums_rows(p: Floats, labels: NDArray[np.uint8], weights: Floats | None, edges: Floats) -> BinSums:
     """Sums over bins of equal width, from rows."""
-    if weights is not None or len(p) < MANY:
+    if len(p) < MANY:
         w = np.ones(len(p)) if weights is None else weights
         hits = w * labels
         return uniform_bin_sums(p, hits, w - hits, np.where(w > 0, 1.0, 0.0), w * w, edges)
+    if weights is not None:
+
+        def weighted_block(begin: int, end: int) -> Floats:
+            w = weights[begin:end]
+            hits = w * labels[begin:end]
+            return _many_counts(p[begin:end], hits, w - hits, np.sign(w), w * w, edges)
+
+        return _add_blocks(weighted_block, len(p), len(edges) - 1)
     flat = np.ascontiguousarray(p)
     n_bins = len(edges) - 1
 
@@ -68,12 +86,6 @@ def uniform_bin_sums_rows(p: Floats, labels: NDArray[np.uint8], weights: Floats 
         return np.stack((weight, hits, sums.reshape(4, n_bins).sum(axis=0), weight, weight))
 
     return _add_blocks(block, len(p), n_bins)
-
-
-def _places(p: Floats, edges: Floats) -> NDArray[np.int64]:
-    place = np.empty(len(p), dtype=np.int64)
-    _find_bins(np.ascontiguousarray(p), edges, place)
-    return place
 
 
 def _add_blocks(block: Callable[[int, int], Floats], size: int, n_bins: int) -> BinSums:
@@ -97,6 +109,31 @@ def _find_bins(p: Floats, edges: Floats, place: NDArray[np.int64]) -> None:
         j = min(int(value * (last + 1)), last)
         j += (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0)
         place[i] = max(j, 0)
+
+
+@compiled("FFFFFFF*")
+def _sum_counts(
+    p: Floats,
+    positives: Floats,
+    negatives: Floats,
+    rows: Floats,
+    squared_weights: Floats,
+    edges: Floats,
+    sums: Floats,
+) -> None:
+    """Add counts to the five sums of each bin, which lie side by side."""
+    last = len(edges) - 2
+    for i in range(len(p)):
+        value = p[i]
+        j = min(int(value * (last + 1)), last)
+        j += (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0)
+        at = 5 * max(j, 0)
+        weight = positives[i] + negatives[i]
+        sums[at] += weight
+        sums[at + 1] += positives[i]
+        sums[at + 2] += weight * value
+        sums[at + 3] += rows[i]
+        sums[at + 4] += squared_weights[i]
 
 
 @compiled("FBFI*F*")

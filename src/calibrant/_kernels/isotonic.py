@@ -3,7 +3,7 @@
 Block k of the fit holds the mean of its rows; block means strictly increase. Means are compared as cross-products,
 so that counts whose means are equal (1/3 and 2/6) always pool.
 
-May import: NumPy, and `_compiled` when there are many rows.
+May import: NumPy, `_compiled`, `lookup`.
 """
 
 from collections.abc import Callable, MutableSequence, Sequence
@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant._kernels._compiled import MANY, SPREAD, compiled, in_two
+from calibrant._kernels._compiled import MANY, compiled, in_two
+from calibrant._kernels.lookup import count_below, grid
 
 Floats = NDArray[np.float64]
 BLOCK = 2**13
@@ -125,57 +126,18 @@ def _apply(x: Floats, thresholds: Floats, read: Callable[[Floats, NDArray[np.int
     if size < MANY or len(thresholds) == 0:
         return read(x, np.searchsorted(thresholds, x, side="right"))
     flat = np.ascontiguousarray(x)
-    table = _table(thresholds, size)
+    table = grid(thresholds, size)
     result = np.empty(size)
 
     def part(first: int, last: int) -> None:
         place = np.empty(BLOCK, dtype=np.int64)
         for begin in range(first, last, BLOCK):
             end = min(begin + BLOCK, last)
-            _count_below(flat[begin:end], *table, place)
+            count_below(flat[begin:end], *table, place)
             result[begin:end] = read(flat[begin:end], place[: end - begin])
 
     in_two(part, size)
     return result
-
-
-def _table(thresholds: Floats, size: int) -> tuple[Floats, NDArray[np.int32], float, float]:
-    """Thresholds closed by a NaN, how many lie before each cell of a uniform grid, its origin and cells per unit.
-
-    The cell of a number never falls as the number rises, so a number is above every threshold of an earlier cell.
-    """
-    cells = 2 ** int(np.log2(min(max(8 * len(thresholds), 2**10), size, 2**20)))
-    low, high = float(thresholds[0]), float(thresholds[-1])
-    with np.errstate(all="ignore"):
-        per_unit = float(np.float64(cells / 2) / np.float64(high / 2 - low / 2))
-        scaled = (thresholds - low) * per_unit
-        cell = np.where(scaled > 0, np.minimum(scaled, cells - 1), 0).astype(np.int64)
-    before = np.concatenate(([0], np.cumsum(np.bincount(cell, minlength=cells)))).astype(np.int32)
-    return np.append(thresholds, np.nan), before, low, per_unit
-
-
-@compiled("FFJffI*")
-def _count_below(
-    x: Floats, thresholds: Floats, before: NDArray[np.int32], low: float, per_unit: float, place: NDArray[np.int64]
-) -> None:
-    """Number of thresholds <= x, for each x."""
-    last_cell = len(before) - 2
-    for i in range(len(x)):
-        value = x[i]
-        scaled = (value - low) * per_unit
-        cell = 0
-        if scaled > 0:
-            cell = last_cell if scaled >= last_cell else int(scaled)
-        count, end = before[cell], before[cell + 1]
-        if thresholds[count] <= value:
-            count += 1
-            while count < end:
-                middle = (count + end) // 2
-                if thresholds[middle] <= value:
-                    count = middle + 1
-                else:
-                    end = middle
-        place[i] = count
 
 
 def switch_points(upper_of_lower: Floats, lower_of_upper: Floats) -> Floats:

@@ -6,7 +6,7 @@ negative rows, the number of rows, and the sum of the squared weights. Rows of w
 Unweighted rows are sorted as keys, which is much faster than sorting an index: a float64 whose magnitude is shifted
 down by `base` needs 63 bits in the order of the numbers, and the last bit is the label.
 
-May import: NumPy, and `_compiled` when there are many rows.
+May import: NumPy, `_compiled`, `lookup`.
 """
 
 from functools import partial
@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant._kernels._compiled import MANY, SPREAD, compiled, side_by_side
+from calibrant._kernels._compiled import MANY, SPREAD, compiled, in_two, side_by_side
+from calibrant._kernels.lookup import count_below, grid
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -27,6 +28,7 @@ SIGN = np.uint64(1 << 63)
 MAGNITUDE = np.uint64((1 << 63) - 1)
 CENTRE = np.uint64(1 << 62)
 SAMPLE = 1021
+BUCKET = 2**13
 
 
 class Distinct(NamedTuple):
@@ -45,6 +47,8 @@ def distinct_rows(scores: Floats, labels: NDArray[np.uint8], weights: Floats | N
         base = _base(scores)
         if base is not None:
             return (_distinct_many if len(scores) >= MANY else _distinct_few)(scores, labels, base)
+    if weights is not None and len(scores) >= MANY:
+        return _distinct_weighted(np.ascontiguousarray(scores), labels, weights)
     w = np.ones(len(scores)) if weights is None else weights
     positives = w * labels
     return _sum_by_score(scores, positives, w - positives, np.ones(len(scores)), w * w)
@@ -195,6 +199,113 @@ def _emit(
             positives[at] -= positives[at - 1]
         for at in range(len(bits)):
             negatives[at] = rows[at] - positives[at]
+
+
+def _distinct_weighted(scores: Floats, labels: NDArray[np.uint8], weights: Floats) -> Distinct:
+    """Deal the rows into buckets of ascending scores that fit the cache, sort an index in each, and sum.
+
+    A weight goes with the sign of its label. Sorting one index of all rows would wait for memory at every step.
+    """
+    size = len(scores)
+    sample = np.sort(scores[:: max(size // (16 * (size // BUCKET)), 1)])
+    splitters = np.unique(sample[16::16]) + 0.0
+    bucket, counts = _choose_buckets(scores, weights, splitters)
+    starts = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
+    dealt, signed = np.empty(starts[-1]), np.empty(starts[-1])
+    heads = starts[:-1] + np.cumsum(counts, axis=0) - counts
+
+    def deal(first: int, last: int) -> None:
+        at = slice(first, last)
+        _deal(scores[at], labels[at], weights[at], bucket[at], heads[0 if first == 0 else 1], dealt, signed)
+
+    def sort(first: int, last: int) -> None:
+        for begin, end in pairwise(starts[first : last + 1]):
+            order = np.argsort(dealt[begin:end])
+            dealt[begin:end] = dealt[begin:end].take(order)
+            signed[begin:end] = signed[begin:end].take(order)
+
+    in_two(deal, size)
+    half = int(np.searchsorted(starts, len(dealt) // 2))
+    side_by_side([partial(sort, 0, half), partial(sort, half, len(starts) - 1)])
+    table = Distinct(*np.empty((5, _count_distinct(dealt))))
+    _sum_signed(dealt, signed, *table)
+    return table
+
+
+def _choose_buckets(scores: Floats, weights: Floats, splitters: Floats) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Bucket of each row, -1 for weight 0, and the number of rows in each, for each half of the rows."""
+    size = len(scores)
+    bucket = np.empty(size, dtype=np.int32)
+    table = grid(splitters, size) if len(splitters) else None
+
+    def choose(first: int, last: int) -> NDArray[np.int64]:
+        counts = np.zeros(len(splitters) + 2, dtype=np.int64)
+        room = np.zeros(BUCKET, dtype=np.int64)
+        for begin in range(first, last, BUCKET):
+            at = slice(begin, min(begin + BUCKET, last))
+            place = room[: at.stop - begin]
+            if table is not None:
+                count_below(scores[at], *table, place)
+            bucket[at] = np.where(weights[at] > 0, place, -1)
+            counts += np.bincount(bucket[at] + 1, minlength=len(counts))
+        return counts[1:]
+
+    return bucket, np.stack(in_two(choose, size))
+
+
+@compiled("FBFJI*F*F*")
+def _deal(
+    scores: Floats,
+    labels: NDArray[np.uint8],
+    weights: Floats,
+    bucket: NDArray[np.int32],
+    heads: NDArray[np.int64],
+    dealt: Floats,
+    signed: Floats,
+) -> None:
+    for i in range(len(scores)):
+        k = bucket[i]
+        if k >= 0:
+            at = heads[k]
+            heads[k] = at + 1
+            dealt[at] = scores[i] + 0.0
+            signed[at] = weights[i] if labels[i] else -weights[i]
+
+
+@compiled("F")
+def _count_distinct(ordered: Floats) -> int:
+    count = 1 if len(ordered) else 0
+    for i in range(1, len(ordered)):
+        count += 1 if ordered[i] != ordered[i - 1] else 0
+    return count
+
+
+@compiled("FFF*F*F*F*F*")
+def _sum_signed(
+    ordered: Floats,
+    signed: Floats,
+    scores: Floats,
+    positives: Floats,
+    negatives: Floats,
+    rows: Floats,
+    squared_weights: Floats,
+) -> None:
+    at, before = -1, np.nan
+    hits, misses, count, squares = 0.0, 0.0, 0.0, 0.0
+    for i in range(len(ordered)):
+        score, weight = ordered[i], signed[i]
+        kept = 1.0 if score == before else 0.0
+        at += 0 if score == before else 1
+        before = score
+        hits = hits * kept + max(weight, 0.0)
+        misses = misses * kept + max(-weight, 0.0)
+        count = count * kept + 1.0
+        squares = squares * kept + weight * weight
+        scores[at] = score
+        positives[at] = hits
+        negatives[at] = misses
+        rows[at] = count
+        squared_weights[at] = squares
 
 
 def auc(positives: Floats, negatives: Floats) -> float:

@@ -1,0 +1,62 @@
+"""How many thresholds lie at or below a number, by a table over a uniform grid instead of a binary search.
+
+The answer is exactly that of `searchsorted(thresholds, x, side="right")`. The cell of a number never falls as the
+number rises, rounding included, so a number is above every threshold of an earlier cell and below every threshold of
+a later one: only the thresholds of its own cell, mostly none or one, are compared with it.
+
+May import: NumPy, `_compiled`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant._kernels._compiled import compiled
+
+Floats = NDArray[np.float64]
+
+
+class Grid(NamedTuple):
+    """Thresholds closed by a NaN, how many lie before each cell, origin of the grid and cells per unit."""
+
+    thresholds: Floats
+    before: NDArray[np.int32]
+    low: float
+    per_unit: float
+
+
+def grid(thresholds: Floats, size: int) -> Grid:
+    """Grid over ascending finite thresholds (one at least), for about `size` look-ups."""
+    cells = 2 ** int(np.log2(min(max(8 * len(thresholds), 2**10), size, 2**20)))
+    low, high = float(thresholds[0]), float(thresholds[-1])
+    with np.errstate(all="ignore"):
+        per_unit = float(np.float64(cells / 2) / np.float64(high / 2 - low / 2))
+        scaled = (thresholds - low) * per_unit
+        cell = np.where(scaled > 0, np.minimum(scaled, cells - 1), 0).astype(np.int64)
+    before = np.concatenate(([0], np.cumsum(np.bincount(cell, minlength=cells)))).astype(np.int32)
+    return Grid(np.append(thresholds, np.nan), before, low, per_unit)
+
+
+@compiled("FFJffI*")
+def count_below(
+    x: Floats, thresholds: Floats, before: NDArray[np.int32], low: float, per_unit: float, place: NDArray[np.int64]
+) -> None:
+    """Write the number of thresholds <= x, for each x."""
+    last_cell = len(before) - 2
+    for i in range(len(x)):
+        value = x[i]
+        scaled = (value - low) * per_unit
+        cell = 0
+        if scaled > 0:
+            cell = last_cell if scaled >= last_cell else int(scaled)
+        count, end = before[cell], before[cell + 1]
+        if thresholds[count] <= value:
+            count += 1
+            while count < end:
+                middle = (count + end) // 2
+                if thresholds[middle] <= value:
+                    count = middle + 1
+                else:
+                    end = middle
+        place[i] = count

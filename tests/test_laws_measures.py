@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from catalogue import MEASURES, binary_rows, class_rows, named
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
@@ -18,6 +17,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 import calibrant as ca
+from catalogue import MEASURES, binary_rows, class_rows, named
 
 every = pytest.mark.parametrize("case", **named(MEASURES))
 
@@ -124,7 +124,7 @@ def test_one_class_only(case):
     rows = binary_rows()
     for y in (np.zeros(len(rows.y), int), np.ones(len(rows.y), int)):
         if case.both:
-            with pytest.raises(ca.errors.InputError, match="only the (positive|negative) class"):
+            with pytest.raises(ca.errors.InputError, match=r"only the (positive|negative) class"):
                 case.call(y, rows.scores)
         else:
             assert not np.isnan(case.values(case.call(y, rows.scores)) if case.values is float else 0)

@@ -1,0 +1,269 @@
+"""The commands, their options and their help texts; what they do is in the modules named after them.
+
+May import Typer and the modules of this folder; each command imports its own work when it runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.cli import _options as options
+
+COMMANDS, FIRST = "Commands", "Start here"
+
+
+def _examples(*lines: str) -> str:
+    """An epilog that keeps one example to a line."""
+    return "\n\n".join(["Examples:", *(f"  {line}" for line in lines)])
+
+
+app = typer.Typer(
+    name="calibrant",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog=_examples(
+        "calibrant report scores.csv --score p --label y",
+        "calibrant fit scores.csv --score p --label y -o map.json",
+        "calibrant apply map.json today.csv --score p -o calibrated.csv",
+    ),
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import calibrant
+
+        typer.echo(f"calibrant {calibrant.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def calibrant(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere on the line.")
+    ] = False,
+) -> None:
+    """From classifier scores to honest probabilities.
+
+    Judge how honest the scores in a file are, learn a map that makes probabilities of them, and apply it.
+
+    Results go to standard output; progress, notes and errors to standard error. Exit codes: 0 done, 2 the input is
+    wrong, 1 a fault of calibrant.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command(
+    rich_help_panel=FIRST,
+    epilog=_examples("calibrant demo", "calibrant demo -o page.html"),
+)
+def demo(
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", rich_help_panel=options.OUTPUT, help="The page to write."),
+    ] = Path("calibrant-demo.html"),
+    force: options.Force = False,
+) -> None:
+    """Show it all on a real example: an over-confident classifier, calibrated.
+
+    Trains naive Bayes on handwritten digits ("is it an 8?"), takes its scores on digits it was not trained on,
+    calibrates them, prints what was found and writes the report. A page that an earlier demo wrote is replaced;
+    another file of that name is kept, unless --force is given.
+    """
+    from calibrant.cli._report import run_demo
+
+    run_demo(output, force=force)
+
+
+@app.command(
+    rich_help_panel=COMMANDS,
+    epilog=_examples(
+        "calibrant report scores.csv --score p --label y",
+        "calibrant report loans.parquet --score margin --label defaulted --pos-label yes -o loans.html",
+    ),
+)
+def report(
+    scores: options.ScoresFile,
+    score: options.Score = None,
+    label: options.Label = None,
+    weight: options.Weight = None,
+    pos_label: options.PosLabel = None,
+    method: options.MethodName = None,
+    from_logits: options.FromLogits = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            rich_help_panel=options.OUTPUT,
+            help="The page to write. [default: report.html; with --json none]",
+            show_default=False,
+        ),
+    ] = None,
+    json: options.Json = False,
+    force: options.Force = False,
+    missing: options.MissingCells = options.Missing.ERROR,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    no_header: options.NoHeader = False,
+) -> None:
+    """Judge the scores before and after calibration, on one self-contained page.
+
+    The page shows how honest the scores are, what a map would make of them on rows it has not seen, and says in plain
+    words what was found and what to do. It loads nothing from the network.
+    """
+    from calibrant.cli._reading import Request
+    from calibrant.cli._report import run_report
+
+    request = Request(
+        scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, from_logits
+    )
+    run_report(request, method=method, output=output, as_json=json, force=force)
+
+
+@app.command(
+    rich_help_panel=COMMANDS,
+    epilog=_examples(
+        "calibrant fit scores.csv --score p --label y",
+        "calibrant fit scores.csv --score p --label y --method isotonic -o steps.json",
+        "calibrant fit umsatz.csv --score p --label y --separator ';' --decimal ','",
+    ),
+)
+def fit(
+    scores: options.ScoresFile,
+    score: options.Score = None,
+    label: options.Label = None,
+    weight: options.Weight = None,
+    pos_label: options.PosLabel = None,
+    method: options.MethodName = None,
+    from_logits: options.FromLogits = False,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", rich_help_panel=options.OUTPUT, help="The map to write."),
+    ] = Path("map.json"),
+    json: options.Json = False,
+    force: options.Force = False,
+    missing: options.MissingCells = options.Missing.ERROR,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    no_header: options.NoHeader = False,
+) -> None:
+    """Learn a map from scores to honest probabilities, and write it as JSON.
+
+    The scores must come from rows that the model was not trained on. The map is judged by cross-fitting: each row by
+    a map that was fitted without it.
+    """
+    from calibrant.cli._fit import run_fit
+    from calibrant.cli._reading import Request
+
+    request = Request(
+        scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, from_logits
+    )
+    run_fit(request, method=method, output=output, as_json=json, force=force)
+
+
+@app.command(
+    rich_help_panel=COMMANDS,
+    epilog=_examples(
+        "calibrant apply map.json today.csv --score p -o calibrated.csv",
+        "calibrant apply map.json today.parquet --score p --as probability -o calibrated.parquet",
+    ),
+)
+def apply(
+    map: Annotated[Path, typer.Argument(metavar="MAP", help="The map that fit wrote.", show_default=False)],
+    scores: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="File with a score in each row: csv, tsv or txt (also .gz), Parquet, JSON lines; of any size.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            rich_help_panel=options.OUTPUT,
+            help="The file to write; its ending says its format.",
+            show_default=False,
+        ),
+    ],
+    score: options.Score = None,
+    column: Annotated[
+        str,
+        typer.Option("--as", metavar="NAME", rich_help_panel=options.COLUMNS, help="Name of the new column."),
+    ] = "calibrated",
+    force: options.Force = False,
+    missing: Annotated[
+        options.MissingScore,
+        typer.Option(
+            "--missing",
+            rich_help_panel=options.READING,
+            help="Rows without a score: an error, or kept with an empty new cell.",
+        ),
+    ] = options.MissingScore.ERROR,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    no_header: options.NoHeader = False,
+) -> None:
+    """Add a column of calibrated probabilities to a file.
+
+    Rows keep their order and all other cells stay as they are. Works through the file piece by piece, so it may be
+    larger than memory.
+    """
+    from calibrant.cli._apply import run_apply
+    from calibrant.cli._reading import Request
+
+    request = Request(scores, score, None, None, None, missing.value, separator, decimal, not no_header)
+    run_apply(map, request, output=output, column=column, force=force)
+
+
+@app.command(
+    rich_help_panel=COMMANDS,
+    epilog=_examples(
+        "calibrant evaluate scores.csv --score p --label y",
+        "calibrant evaluate test.csv --score p --label y --map map.json",
+        "calibrant evaluate scores.csv --score p --label y --json",
+    ),
+)
+def evaluate(
+    scores: options.ScoresFile,
+    score: options.Score = None,
+    label: options.Label = None,
+    weight: options.Weight = None,
+    pos_label: options.PosLabel = None,
+    map: Annotated[
+        Path | None,
+        typer.Option("--map", metavar="MAP", help="Judge what this map makes of the scores.", show_default=False),
+    ] = None,
+    bins: Annotated[
+        int, typer.Option("--bins", metavar="COUNT", min=1, max=1000, help="Bins of the calibration error.")
+    ] = 15,
+    json: options.Json = False,
+    missing: options.MissingCells = options.Missing.ERROR,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    no_header: options.NoHeader = False,
+) -> None:
+    """Measure how good and how honest the scores are, in numbers.
+
+    Log loss and Brier score with its parts, calibration slope and intercept, calibration error with its bins, AUC and
+    average precision. Scores outside [0, 1] are no probabilities: only their ranking is measured.
+    """
+    from calibrant.cli._evaluate import run_evaluate
+    from calibrant.cli._reading import Request
+
+    request = Request(scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header)
+    run_evaluate(request, map_path=map, n_bins=bins, as_json=json)

@@ -1,0 +1,39 @@
+"""`calibrant apply`: a file, a map, and the file with one more column.
+
+May import `calibrant.maps`, `calibrant.data`, and the modules of this folder; neither scikit-learn nor Numba.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calibrant.cli import _console
+from calibrant.cli._reading import Request, named_column
+from calibrant.data._apply import apply_sql
+from calibrant.data._output import output_target
+from calibrant.maps import load_map
+from calibrant.maps._sql import sql_of
+
+
+def run_apply(map_path: Path, request: Request, *, output: Path, column: str, force: bool) -> None:
+    """Apply a map out of core."""
+    record = load_map(map_path)
+    sql_of(record, "x")  # a map without SQL is refused before anything is read
+    output_target(output, force=force)
+    score = named_column(request, "score", request.score)
+    with _console.working(f"Calibrating {request.path.name}") as progress:
+        rows = apply_sql(
+            request.path,
+            output,
+            expression_of=lambda number: sql_of(record, number),
+            column=score,
+            new_column=column,
+            limits=(0.0, 1.0) if record.reads == "probability" else None,
+            force=force,
+            missing=request.missing,
+            separator=request.separator,
+            decimal=request.decimal,
+            header=request.header,
+            progress=progress,
+        )
+    _console.show(f"{rows:,} row{'' if rows == 1 else 's'} written to {output}, with the new column {column!r}.")

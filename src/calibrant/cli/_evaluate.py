@@ -1,0 +1,154 @@
+"""`calibrant evaluate`: the measures of a file, as a table or as JSON.
+
+May import `calibrant.maps`, `calibrant.data`, and the modules of this folder; not scikit-learn.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from calibrant.cli import _console
+from calibrant.cli._evaluation import BinnedError, Evaluation, evaluation
+from calibrant.cli._reading import Request, Rows, read_rows
+from calibrant.cli._words import for_command_line, number, percent, rows_read
+from calibrant.errors import InputError
+from calibrant.maps import Map, load_map
+
+
+def run_evaluate(request: Request, *, map_path: Path | None, n_bins: int, as_json: bool) -> None:
+    """Read, map if asked, measure, tell."""
+    record = None if map_path is None else load_map(map_path)
+    rows = read_rows(request)
+    if record is not None:
+        rows = Rows(_mapped(rows, record), rows.dropped)
+    with _console.working("Measuring"):
+        found = evaluation(rows.table, n_bins)
+    if as_json:
+        _console.show_raw(json.dumps(_as_dict(request, rows, map_path, found), ensure_ascii=False, indent=1))
+        return
+    _console.show(rows_read(rows.table, request.path.name, rows.dropped))
+    if record is not None:
+        _console.show(f"Scores are mapped by {map_path}; judge a map on rows that it was not fitted on.")
+    _tell(found)
+
+
+def _mapped(rows: Rows, record: Map) -> Any:
+    if len(record.classes) != 2:
+        raise InputError(f"--map must be a map of two classes, but this one has {len(record.classes)}.")
+    if str(record.classes[1]) != str(rows.table.classes[1]) and {*rows.table.classes} != {0, 1}:
+        _console.note(
+            f"The map was fitted for the event {record.classes[1]!r}, but here the event is {rows.table.classes[1]!r}."
+        )
+    return rows.table.with_scores(record(rows.table.scores))
+
+
+def _as_dict(request: Request, rows: Rows, map_path: Path | None, found: Evaluation) -> dict[str, Any]:
+    binned = found.calibration_error
+    return {
+        "source": str(request.path),
+        "map_file": None if map_path is None else str(map_path),
+        "rows": found.rows,
+        "total_weight": found.total_weight,
+        "dropped": rows.dropped,
+        "classes": list(found.classes),
+        "prevalence": found.prevalence,
+        "lowest_score": found.scores.low,
+        "highest_score": found.scores.high,
+        **found.measures,
+        "brier_decomposition": found.decomposition,
+        "expected_calibration_error": None if binned is None else asdict(binned),
+        "reasons": found.reasons,
+    }
+
+
+# ---------------------------------------------------------------- telling
+
+
+def _tell(found: Evaluation) -> None:
+    if not found.scores.inside:
+        _console.show(
+            "",
+            f"The scores run from {found.scores.low:.4g} to {found.scores.high:.4g}: {found.reasons['log_loss']}, and "
+            f"only their ranking can be measured. `calibrant fit` makes probabilities of them.",
+        )
+    _console.show("", _measures(found))
+    if found.calibration_error is not None:
+        _console.show("", *_bins(found.calibration_error))
+    missing = {name: reason for name, reason in found.reasons.items() if found.scores.inside or name in RANKING}
+    for reason in dict.fromkeys(missing.values()):
+        names = " and ".join(LABELS[name] for name, other in missing.items() if other == reason and name in LABELS)
+        _console.show("", f"{names}: {for_command_line(reason)}")
+
+
+RANKING = ("roc_auc", "average_precision")
+LABELS = {
+    "log_loss": "Log loss",
+    "brier_score": "Brier score",
+    "miscalibration": "  miscalibration",
+    "discrimination": "  discrimination",
+    "uncertainty": "  uncertainty",
+    "mean_score": "Mean score",
+    "calibration_slope": "Calibration slope",
+    "calibration_intercept": "Calibration intercept",
+    "roc_auc": "ROC AUC",
+    "average_precision": "Average precision",
+}
+
+
+def _measures(found: Evaluation) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="dim")
+    values = {**found.measures, **(found.decomposition or {})}
+    words = _meanings(found)
+    for name in LABELS:
+        if name in values and (found.scores.inside or name in RANKING):
+            value = values[name]
+            text = "-" if value is None else number(value, 5)
+            table.add_row(LABELS[name], text, words[name] if value is not None else "see below")
+    return table
+
+
+def _meanings(found: Evaluation) -> dict[str, str]:
+    rate = percent(found.prevalence)
+    return {
+        "log_loss": "lower is better",
+        "brier_score": "lower is better; = first - second + third part:",
+        "miscalibration": "what a perfect recalibration would take off",
+        "discrimination": "what the ranking gains over the base rate",
+        "uncertainty": "the score of the base rate alone",
+        "mean_score": f"the event rate is {rate}",
+        "calibration_slope": "1 is honest; below 1 over-confident, above 1 under-confident",
+        "calibration_intercept": "0 is honest, given the slope",
+        "roc_auc": "1 ranks perfectly, 0.5 is chance",
+        "average_precision": f"chance is {number(found.prevalence)}",
+    }
+
+
+def _bins(binned: BinnedError) -> list[Any]:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for name in ("score", "rows", "mean score", "event rate", "gap"):
+        table.add_column(name, justify="left" if name == "score" else "right", no_wrap=True)
+    empty = 0
+    for row in binned.bins:
+        mean, rate = row["mean_predicted"], row["observed_rate"]
+        if mean is None or rate is None:
+            empty += 1
+            continue
+        where = f"{row['low']:.3f} to {row['high']:.3f}"
+        table.add_row(where, f"{row['rows']:,.0f}", f"{mean:.4f}", f"{rate:.4f}", f"{mean - rate:+.4f}")
+    head = (
+        f"Expected calibration error {number(binned.value, 5)} over these {binned.n_bins} bins of equal width; "
+        f"{number(binned.equal_mass_value, 5)} over as many of equal mass. It moves with the bins and is never 0 on "
+        f"real data: compare it with nothing but itself."
+    )
+    tail = [f"{empty} of the {binned.n_bins} bins are empty."] if empty else []
+    return [head, "", table, *tail]

@@ -1,0 +1,109 @@
+"""The options that several commands share, with their help texts.
+
+May import Typer and the table of methods.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.cli import _methods
+
+COLUMNS, READING, OUTPUT = "Columns", "Reading the file", "Output"
+
+
+class Missing(StrEnum):
+    """What to do with a row that lacks a needed cell."""
+
+    ERROR = "error"
+    DROP = "drop"
+
+
+class MissingScore(StrEnum):
+    """What to do with a row that lacks its score."""
+
+    ERROR = "error"
+    KEEP = "keep"
+
+
+ScoresFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SCORES",
+        help="File with a score and a label in each row: csv, tsv or txt (also .gz), Parquet, JSON lines.",
+        show_default=False,
+    ),
+]
+Score = Annotated[
+    str | None,
+    typer.Option(
+        "--score", metavar="NAME", rich_help_panel=COLUMNS, help="Column of the scores: probabilities, or any numbers."
+    ),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        metavar="NAME",
+        rich_help_panel=COLUMNS,
+        help="Column that says what happened: 0/1, true/false, or two other values.",
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        "--weight", metavar="NAME", rich_help_panel=COLUMNS, help="Column of weights; a row of weight 2 counts twice."
+    ),
+]
+PosLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--pos-label",
+        metavar="VALUE",
+        rich_help_panel=COLUMNS,
+        help="The label of the event, where the labels are words. Of two numbers the greater is the event.",
+    ),
+]
+MissingCells = Annotated[
+    Missing,
+    typer.Option("--missing", rich_help_panel=READING, help="Rows with a missing cell: an error, or left out."),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        metavar="CHARACTER",
+        rich_help_panel=READING,
+        help="Between the cells of a text file, for example ';' or tab. Found out when not given.",
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal", metavar="CHARACTER", rich_help_panel=READING, help="Decimal mark of a text file: '.' or ','."
+    ),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header",
+        rich_help_panel=READING,
+        help="The first line holds no names; columns are column_1, column_2, ...",
+    ),
+]
+MethodName = Annotated[
+    _methods.Method | None,
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        help=f"{_methods.HELP}. By default affine for scores in [0, 1], platt for others.",
+        show_default=False,
+    ),
+]
+FromLogits = Annotated[bool, typer.Option("--from-logits", help="The scores are log-odds (logits), not probabilities.")]
+Force = Annotated[bool, typer.Option("--force", rich_help_panel=OUTPUT, help="Overwrite the output file if it exists.")]
+Json = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print the result as JSON, for programs.")]

@@ -18,7 +18,7 @@ from typing import Literal
 
 from calibrant.data._columns import check_missing
 from calibrant.data._engine import Engine, Progress, files_sql, name_sql, text_sql
-from calibrant.data._faults import blank_rows, refuse_bad_cells
+from calibrant.data._faults import blank_rows, outside_sql, refuse_bad_cells, refuse_outside
 from calibrant.data._output import output_target, written_beside
 from calibrant.data._source import Kind, Source, kind_by_name, number_name, open_source, with_second_look
 from calibrant.errors import ColumnError, InputError
@@ -45,6 +45,7 @@ def apply_sql(
     expression_of: Callable[[str], str],
     column: str,
     new_column: str,
+    limits: tuple[float, float] | None = None,
     force: bool = False,
     missing: Literal["error", "keep"] = "error",
     separator: str | None = None,
@@ -54,9 +55,10 @@ def apply_sql(
 ) -> int:
     """Write `path` with a new last column to `out`; the number of rows written.
 
-    `expression_of` turns the SQL of a score (a double, never null) into the SQL of the new value. Formats by suffix:
-    csv, tsv, txt, parquet, jsonl; .gz on the texts. `missing="keep"` leaves the new cell empty where the score is
-    missing. A text file keeps its separator and its decimal mark unless the output is a .tsv.
+    `expression_of` turns the SQL of a score (a double, never null) into the SQL of the new value; a score outside
+    `limits` (give or take what rounding does) is refused. Formats by suffix: csv, tsv, txt, parquet, jsonl; .gz on the
+    texts. `missing="keep"` leaves the new cell empty where the score is missing. A text file keeps its separator and
+    its decimal mark unless the output is a .tsv.
     """
     check_missing(missing, ("error", "keep"))
     kind = _output_kind(out)
@@ -66,7 +68,7 @@ def apply_sql(
         job = _Job(kind, os.fspath(out), source.place(column, "score"), new_column, expression_of)
         source.must_be_numeric(job.place, "score")
         _refuse_taken(source, new_column)
-        return with_second_look(engine, source, lambda source: _write(engine, source, job, beside, missing))
+        return with_second_look(engine, source, lambda source: _write(engine, source, job, beside, missing, limits))
 
 
 def _output_kind(out: str | os.PathLike[str]) -> Kind:
@@ -85,8 +87,10 @@ def _refuse_taken(source: Source, new_column: str) -> None:
         )
 
 
-def _write(engine: Engine, source: Source, job: _Job, beside: Path, missing: str) -> int:
-    blank = _refuse_unusable(engine, source, job.place, missing)
+def _write(
+    engine: Engine, source: Source, job: _Job, beside: Path, missing: str, limits: tuple[float, float] | None
+) -> int:
+    blank = _refuse_unusable(engine, source, job.place, missing, limits)
     engine.stage = (0.3, 1.0)
     if job.kind == "json" and source.kind == "json":
         return _copy(engine, _json_lines(source, job), beside, _raw_lines(job))
@@ -100,13 +104,19 @@ def _write(engine: Engine, source: Source, job: _Job, beside: Path, missing: str
     return _copy(engine, _typed_rows(source, job, relation), beside, _typed_options(job))
 
 
-def _refuse_unusable(engine: Engine, source: Source, place: int, missing: str) -> int:
+def _refuse_unusable(
+    engine: Engine, source: Source, place: int, missing: str, limits: tuple[float, float] | None
+) -> int:
     """How many rows are empty throughout, once every score is known to be usable."""
     engine.stage = (0.0, 0.3)
-    counted = ", ".join(f"count(*) FILTER ({test})" for test in (source.unusable(place), source.missing(place)))
-    bad, absent = engine.rows(f"SELECT {counted} FROM {source.relation([place])}")[0]
+    outside = "false" if limits is None else outside_sql(place, limits)
+    tests = (source.unusable(place), source.missing(place), outside)
+    counted = ", ".join(f"count(*) FILTER ({test})" for test in tests)
+    bad, absent, beyond = engine.rows(f"SELECT {counted} FROM {source.relation([place])}")[0]
     if bad:
         refuse_bad_cells(engine, source, [place], None)
+    if beyond and limits is not None:
+        refuse_outside(engine, source, place, limits, beyond)
     if not absent:
         return 0
     instead = 'keep those rows, the new cell empty, with missing="keep" (--missing keep)'

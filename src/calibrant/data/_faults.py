@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from calibrant._checks import plural
+from calibrant._checks import PROBABILITY_TOLERANCE, plural
 from calibrant.data._columns import MISSING_MARKERS, Missing
 from calibrant.data._engine import Engine
-from calibrant.data._source import ROW, Source
+from calibrant.data._source import ROW, Source, number_name
 from calibrant.data._text import line_of_row
 from calibrant.errors import ColumnError, InputError
 
@@ -47,6 +47,26 @@ def refuse_bad_cells(engine: Engine, source: Source, places: Sequence[int], weig
     if number is not None and place == weight and number < 0:
         raise InputError(f"{where}, but a weight cannot be negative{more}. Weights count how often a row was seen.")
     raise ColumnError(f"{where}, which is not a number{more}.{_advice(text, source)}")
+
+
+def outside_sql(place: int, limits: tuple[float, float]) -> str:
+    """SQL condition: the number lies outside the limits, by more than rounding explains (false for NaN and null)."""
+    low, high = limits[0] - PROBABILITY_TOLERANCE, limits[1] + PROBABILITY_TOLERANCE
+    number = number_name(place)
+    return f"({number} < CAST('{low!r}' AS DOUBLE) OR ({number} > CAST('{high!r}' AS DOUBLE) AND NOT isnan({number})))"
+
+
+def refuse_outside(engine: Engine, source: Source, place: int, limits: tuple[float, float], count: int) -> NoReturn:
+    """Raise for the first number outside the limits."""
+    row, text = engine.rows(
+        f"SELECT {ROW}, CAST({source.columns[place]} AS VARCHAR) FROM {source.relation([place], row_numbers=True)} "
+        f"WHERE {outside_sql(place, limits)} ORDER BY {ROW} LIMIT 1"
+    )[0]
+    more = "" if count == 1 else f" ({plural(count, 'cell')} in all)"
+    raise InputError(
+        f"Column {source.names[place]!r} of {source.path!r} holds {text!r} in {position(source, row)}, but the map "
+        f"reads numbers in [{limits[0]:g}, {limits[1]:g}]{more}. Choose another column, or correct those cells."
+    )
 
 
 def _as_float(text: str) -> float | None:

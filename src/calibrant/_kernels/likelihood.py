@@ -2,7 +2,7 @@
 
 Sums, not means: `sum w (p - y)^2` and `sum -w log q` with q the probability given to what happened.
 
-May import: NumPy.
+May import: NumPy, `_dot`.
 """
 
 import math
@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from calibrant._kernels._dot import dot
 
 Floats = NDArray[np.float64]
 BLOCK = 2**15
@@ -22,7 +24,7 @@ def squared_error(p: Floats, labels: NDArray[np.uint8], weights: Floats | None) 
 
     def block(at: slice, room: Floats) -> float:
         gap = np.subtract(p[at], labels[at], out=room)
-        return float(np.dot(gap, gap) if weights is None else np.dot(gap, np.multiply(gap, weights[at])))
+        return dot(gap, gap if weights is None else np.multiply(gap, weights[at]))
 
     return _sum_blocks(block, len(p))
 
@@ -31,8 +33,8 @@ def squared_error_counts(p: Floats, positives: Floats, negatives: Floats) -> flo
     """Sum of positives (1 - p)^2 + negatives p^2."""
 
     def block(at: slice, room: Floats) -> float:
-        happened = np.dot(positives[at], np.square(np.subtract(1.0, p[at], out=room), out=room))
-        return float(happened + np.dot(negatives[at], np.square(p[at], out=room)))
+        happened = dot(positives[at], np.square(np.subtract(1.0, p[at], out=room), out=room))
+        return happened + dot(negatives[at], np.square(p[at], out=room))
 
     return _sum_blocks(block, len(p))
 
@@ -63,10 +65,10 @@ def neg_log_likelihood_counts(p: Floats, positives: Floats, negatives: Floats) -
 def _weighted(weights: Floats, given: Floats) -> float:
     """Sum of w log q, a weight of 0 contributing nothing; overwrites q."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        total = float(np.dot(weights, np.log(given, out=given)))
+        total = dot(weights, np.log(given, out=given))
     if math.isnan(total):  # weight 0 met log 0
         given[weights == 0] = 0.0
-        total = float(np.dot(weights, given))
+        total = dot(weights, given)
     return total
 
 

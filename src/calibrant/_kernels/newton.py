@@ -5,7 +5,7 @@ part of it that is positive (any value in [0, t], so Platt's targets too). Colum
 their deviation inside, so any scale works; the answer is in the units given. Many rows start from the fit to a sample
 of them, so that about three passes over all rows end it. Outcome codes instead of exceptions.
 
-May import: NumPy, `likelihood`.
+May import: NumPy, `_dot`, `likelihood`.
 """
 
 import math
@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant._kernels._dot import dot
 from calibrant._kernels.likelihood import log_odds
 
 Floats = NDArray[np.float64]
 OK, SEPARABLE, SINGULAR = 0, 1, 2
-BLOCK = 2**15
+BLOCK = 2**14
 MAX_STEPS = 60
 SAMPLE = 2**13
 """Rows of the sample at least; fewer than eight times as many rows are fitted at once."""
@@ -152,7 +153,7 @@ def _in_range(columns: tuple[Floats, ...], totals: Floats | None) -> _Columns:
         if largest > 0.0 and not 1e-100 < largest < 1e100:
             power = min(-math.frexp(largest)[1], 1000)
             x, low, high = np.ldexp(x, power), math.ldexp(low, power), math.ldexp(high, power)
-        mean = float(x.mean() if totals is None else np.dot(x, totals) / totals.sum())
+        mean = float(x.mean() if totals is None else dot(x, totals) / totals.sum())
         values.append(x)
         powers.append(power)
         means.append(mean)
@@ -180,10 +181,10 @@ def _sum_rows(
         cross[0] += part.sum()
         moments[0, 0] += at.stop - at.start if totals is None else totals[at].sum()
         for j in range(1, width):
-            cross[j] += np.dot(part, units[j - 1])
+            cross[j] += dot(part, units[j - 1])
             moments[j, 0] += weighted[j - 1].sum()
             for k in range(1, j + 1):
-                moments[j, k] += np.dot(weighted[j - 1], units[k - 1])
+                moments[j, k] += dot(weighted[j - 1], units[k - 1])
     return _Rows(columns, totals, size, float(moments[0, 0]), cross, _symmetric(moments))
 
 
@@ -244,16 +245,12 @@ def _penalised(rows: _Rows, deviations: Floats, penalty: Floats, gamma: Floats) 
 
 
 def _pass(rows: _Rows, deviations: Floats, gamma: Floats) -> _At:
-    """One pass over the rows: loss, gradient and curvature in standard units.
-
-    With e = exp(-eta) and p = 1 / (1 + e): 1 - p = e p to full relative accuracy, and log(1 + exp(eta)) is
-    log(1 + e) + eta.
-    """
+    """One pass over the rows: loss, gradient and curvature in standard units."""
     width = len(gamma)
     scale = np.concatenate(([1.0], 1.0 / deviations))
     slopes = gamma * scale
-    logs, sums, squares = 0.0, np.zeros(width), np.zeros((width, width))
     wide = abs(slopes[0]) + float(np.abs(slopes[1:]) @ rows.columns.reach) > 700.0
+    logs, sums, squares = 0.0, np.zeros(width), np.zeros((width, width))
     room = np.empty((width + 2, min(BLOCK, rows.size)))
     for at in _blocks(rows.size):
         p, w, spare, *units = room[:, : at.stop - at.start]
@@ -261,36 +258,46 @@ def _pass(rows: _Rows, deviations: Floats, gamma: Floats) -> _At:
         for unit, x, mean, slope in zip(units, rows.columns.values, rows.columns.means, slopes[1:]):
             np.subtract(x[at], mean, out=unit)
             p -= np.multiply(unit, slope, out=spare)
-        totals = None if rows.totals is None else rows.totals[at]
-        if wide:
-            np.minimum(p, 700.0, out=w)
-            excess = np.subtract(p, w, out=p)
-            logs += float(excess.sum() if totals is None else np.dot(totals, excess))
-        np.exp(w if wide else p, out=w)
-        np.add(w, 1.0, out=spare)
-        logs += _sum_of_logs(spare, totals, p)
-        np.reciprocal(spare, out=p)
-        w *= p
-        w *= p
-        if totals is not None:
-            p *= totals
-            w *= totals
+        logs += _bend(p, w, spare, None if rows.totals is None else rows.totals[at], wide)
         sums[0] += p.sum()
         squares[0, 0] += w.sum()
         for j, unit in enumerate(units, start=1):
-            sums[j] += np.dot(p, unit)
+            sums[j] += dot(p, unit)
             weighted = np.multiply(w, unit, out=spare)
             squares[j, 0] += weighted.sum()
             for k in range(1, j + 1):
-                squares[j, k] += np.dot(weighted, units[k - 1])
-    loss = logs + float(np.dot(slopes, rows.moments[0] - rows.cross))
+                squares[j, k] += dot(weighted, units[k - 1])
+    loss = logs + dot(slopes, rows.moments[0] - rows.cross)
     return _At(loss, (sums - rows.cross) * scale, _symmetric(squares) * np.outer(scale, scale))
+
+
+def _bend(p: Floats, w: Floats, spare: Floats, totals: Floats | None, wide: bool) -> float:
+    """From -eta in p, write t p and t p (1 - p); return the sum of t log(1 + exp(-eta)).
+
+    With e = exp(-eta) and p = 1 / (1 + e), 1 - p = e p holds to full relative accuracy; log(1 + exp(eta)) is
+    log(1 + e) + eta, and the sum of t eta is known without a pass. Where e might overflow (`wide`), -eta stops at 700.
+    """
+    logs = 0.0
+    if wide:
+        np.minimum(p, 700.0, out=w)
+        excess = np.subtract(p, w, out=p)
+        logs = float(excess.sum()) if totals is None else dot(totals, excess)
+    np.exp(w if wide else p, out=w)
+    np.add(w, 1.0, out=spare)
+    logs += _sum_of_logs(spare, totals, p)
+    np.reciprocal(spare, out=p)
+    w *= p
+    w *= p
+    if totals is not None:
+        p *= totals
+        w *= totals
+    return logs
 
 
 def _sum_of_logs(numbers: Floats, totals: Floats | None, room: Floats) -> float:
     """Sum of t log a for numbers a >= 1; unweighted by way of products of 16 where these do not overflow."""
     if totals is not None:
-        return float(np.dot(totals, np.log(numbers, out=room)))
+        return dot(totals, np.log(numbers, out=room))
     half = len(numbers) // 16 * 8
     with np.errstate(over="ignore"):
         product = np.multiply(numbers[:half], numbers[half : 2 * half], out=room[:half])
@@ -351,9 +358,9 @@ def _slope(unit: Floats, positives: Floats, totals: Floats, beta: float) -> tupl
         np.exp(e, out=e)
         np.reciprocal(np.add(e, 1.0, out=p), out=p)
         np.subtract(np.multiply(totals[at], p, out=gap), positives[at], out=gap)
-        value += float(np.dot(gap, u))
+        value += dot(gap, u)
         e *= p
         p *= e
         p *= totals[at]
-        rise += float(np.dot(np.multiply(p, u, out=p), u))
+        rise += dot(np.multiply(p, u, out=p), u)
     return value, rise

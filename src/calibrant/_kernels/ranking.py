@@ -6,7 +6,7 @@ negative rows, the number of rows, and the sum of the squared weights. Rows of w
 Unweighted rows are sorted as keys, which is much faster than sorting an index: a float64 whose magnitude is shifted
 down by `base` needs 63 bits in the order of the numbers, and the last bit is the label.
 
-May import: NumPy, `_compiled`, `lookup`.
+May import: NumPy, `_compiled`, `_dot`, `lookup`.
 """
 
 from functools import partial
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._kernels._compiled import MANY, SPREAD, compiled, in_two, side_by_side
+from calibrant._kernels._dot import dot
 from calibrant._kernels.lookup import count_below, grid
 
 Floats = NDArray[np.float64]
@@ -313,7 +314,7 @@ def auc(positives: Floats, negatives: Floats) -> float:
     if len(positives) >= MANY:
         return float(_auc(positives, negatives))
     below = np.cumsum(negatives)
-    pairs = float(np.dot(positives, below - 0.5 * negatives))
+    pairs = dot(positives, below - 0.5 * negatives)
     return pairs / (float(below[-1]) * float(positives.sum()))
 
 
@@ -333,7 +334,7 @@ def average_precision(positives: Floats, negatives: Floats) -> float:
         return float(_average_precision(positives, negatives))
     hits = np.cumsum(positives[::-1])
     taken = hits + np.cumsum(negatives[::-1])
-    return float(np.dot(positives[::-1], hits / taken)) / float(hits[-1])
+    return dot(positives[::-1], hits / taken) / float(hits[-1])
 
 
 @compiled("FF")

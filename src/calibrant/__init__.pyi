@@ -1,13 +1,18 @@
 from . import errors as errors
 from .calibrators import AffineLogit as AffineLogit
 from .calibrators import BetaCalibration as BetaCalibration
+from .calibrators import DirichletCalibration as DirichletCalibration
 from .calibrators import HistogramBinning as HistogramBinning
 from .calibrators import IsotonicCalibration as IsotonicCalibration
+from .calibrators import MatrixScaling as MatrixScaling
 from .calibrators import OneVsRest as OneVsRest
 from .calibrators import PlattScaling as PlattScaling
 from .calibrators import QuadraticLogit as QuadraticLogit
 from .calibrators import SplineCalibration as SplineCalibration
+from .calibrators import StructuredMatrixScaling as StructuredMatrixScaling
+from .calibrators import StructuredVectorScaling as StructuredVectorScaling
 from .calibrators import TemperatureScaling as TemperatureScaling
+from .calibrators import VectorScaling as VectorScaling
 from .calibrators import VennAbers as VennAbers
 from .data import ScoreTable as ScoreTable
 from .maps import load_map as load_map
@@ -20,5 +25,6 @@ from .metrics import reliability_curve as reliability_curve
 from .metrics import roc_auc as roc_auc
 from .metrics import roc_curve as roc_curve
 from .metrics import score_decomposition as score_decomposition
+from .view import build_report as build_report
 
 __version__: str

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._checks import Floats
-from calibrant._kernels import bins, isotonic
+from calibrant._kernels import isotonic
 from calibrant.data import ScoreTable
-from calibrant.metrics import expected_calibration_error, reliability_curve, roc_curve
+from calibrant.metrics import reliability_curve, roc_curve
 
 N_BINS = 10
 N_BARS = 20
@@ -140,27 +140,19 @@ def _bars(table: ScoreTable, edges: Floats) -> tuple[Floats, float]:
     scores, weight = table.scores, table.weight
     inside = (scores >= edges[0]) & (scores <= edges[-1])
     place = np.clip(np.searchsorted(edges, scores[inside], side="left") - 1, 0, len(edges) - 2)
-    return np.bincount(place, weights=weight[inside], minlength=len(edges) - 1), float(weight[~inside].sum())
+    bars = np.zeros(len(edges) - 1)
+    bars += np.bincount(place, weights=weight[inside], minlength=len(bars))
+    return bars, float(weight[~inside].sum())
 
 
 def sweep(table: ScoreTable, side: str) -> tuple[SweepRow, ...]:
     """The calibration error at every number and kind of bins."""
-    return tuple(
-        SweepRow(
-            side,
-            strategy,
-            tuple(expected_calibration_error(table, n_bins=n, strategy=strategy) for n in SWEEP_BINS),
-            tuple(_bins_used(table, n, strategy) for n in SWEEP_BINS),
-        )
-        for strategy in STRATEGIES
-    )
-
-
-def _bins_used(table: ScoreTable, n_bins: int, strategy: str) -> int:
-    if strategy == "quantile":
-        return len(bins.quantile_bin_ends(table.distinct.weight, n_bins))
-    edges = np.linspace(0, 1, n_bins + 1)
-    return len(np.unique(bins.uniform_bin(table.distinct.scores, edges)))
+    rows = []
+    for strategy in STRATEGIES:
+        curves = [reliability_curve(table, n_bins=n, strategy=strategy) for n in SWEEP_BINS]
+        errors = tuple(curve.calibration_error() for curve in curves)
+        rows.append(SweepRow(side, strategy, errors, tuple(int((curve.weight > 0).sum()) for curve in curves)))
+    return tuple(rows)
 
 
 # ---------------------------------------------------------------- ranking
@@ -173,7 +165,7 @@ def roc(table: ScoreTable) -> Roc:
     kept = _thinned(curve.false_positive_rate, curve.true_positive_rate, corners)
     few = corners if len(corners) <= ROC_POINTS else np.intersect1d(kept, corners)
     x, y = curve.false_positive_rate, curve.true_positive_rate
-    return Roc(*(_rounded(values[places]) for places in (kept, few) for values in (x, y)), points_of_curve=len(x))
+    return Roc(_rounded(x[kept]), _rounded(y[kept]), _rounded(x[few]), _rounded(y[few]), len(x))
 
 
 def _hull_corners(distinct: ScoreTable) -> NDArray[np.int64]:

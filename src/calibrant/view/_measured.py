@@ -68,7 +68,7 @@ class Side:
     intercept: Number
     intercept_at_slope_one: Number
     slope_error: float | None
-    shift_error: float | None
+    mean_error: float
     roc_auc: float
     average_precision: float
     misfit: Misfit
@@ -112,7 +112,7 @@ def side(table: ScoreTable, name: str, scale: _curves.Scale) -> Side:
         intercept=line[1],
         intercept_at_slope_one=line[2],
         slope_error=_slope_error(table, line[0], line[1]),
-        shift_error=_shift_error(table, line[2]),
+        mean_error=_mean_error(table),
         roc_auc=metrics.roc_auc(table),
         average_precision=metrics.average_precision(table),
         misfit=misfit(table),
@@ -176,12 +176,9 @@ def _slope_error(table: ScoreTable, slope: Number, intercept: Number) -> float |
     return 1 / math.sqrt(spread) if spread > 0 else None
 
 
-def _shift_error(table: ScoreTable, shift: Number) -> float | None:
-    if shift.value is None:
-        return None
-    p = likelihood.expit(fit_log_odds(table) + shift.value)
-    information = float(table.weight @ (p * (1 - p)))
-    return 1 / math.sqrt(information) if information > 0 else None
+def _mean_error(table: ScoreTable) -> float:
+    """Standard error of the event rate if the probabilities were right."""
+    return math.sqrt(float(table.weight @ (table.scores * (1 - table.scores)))) / table.total_weight
 
 
 def misfit(table: ScoreTable) -> Misfit:

@@ -41,10 +41,27 @@ def percent(share: float, decimals: int | None = None) -> str:
 
 
 def _percent_decimals(share: float) -> int:
-    edge = min(abs(share), abs(1 - share))
+    near_one = 0.5 < share < 1
+    edge = 1 - share if near_one else abs(share)
     if edge == 0 or edge >= 0.0995:
         return 0
-    return min(4, max(1, math.ceil(-math.log10(edge)) - 1))
+    return min(4, max(0, math.ceil(-math.log10(edge)) - (2 if near_one else 1)))
+
+
+def percent_pair(a: float, b: float) -> tuple[str, str]:
+    """Two shares in percent, with the same decimals, and enough of them to show the difference."""
+    gap = abs(a - b)
+    apart = math.ceil(-math.log10(100 * gap)) if gap > 0 else 0
+    decimals = min(5, max(_percent_decimals(a), _percent_decimals(b), apart))
+    return percent(a, decimals), percent(b, decimals)
+
+
+def fixed_pair(a: float, b: float) -> tuple[str, str]:
+    """Two scores in about four digits, and in enough of them to show the difference."""
+    gap = abs(a - b)
+    apart = 1 + math.ceil(-math.log10(gap)) if gap > 0 else 0
+    decimals = min(MOST_DECIMALS, max(decimals_for((a, b)), apart))
+    return fixed(a, decimals), fixed(b, decimals)
 
 
 def points(gap: float) -> str:

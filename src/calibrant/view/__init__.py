@@ -1,0 +1,7 @@
+"""Views: what people look at. A report is a record of numbers and texts first, a page second."""
+
+from __future__ import annotations
+
+from calibrant.view._report import Report, build_report
+
+__all__ = ["Report", "build_report"]

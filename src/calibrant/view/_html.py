@@ -1,0 +1,233 @@
+"""The report as one HTML page: rows of text from the record, charts from `_charts`, markup from the template.
+
+Invariant: the page loads nothing (its own policy forbids it), and every text that comes from the data is escaped: by
+the template, which escapes everything but the charts, and by `_svg`, which escapes inside them.
+May import Jinja (the only place that does) and the files beside this one.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from html import escape
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from calibrant.view import _charts, _svg
+from calibrant.view._curves import SWEEP_BINS, Bin
+from calibrant.view._measured import Number, Side
+from calibrant.view._report import Report
+from calibrant.view._words import count, counted, decimals_for, fixed, general, percent, signed
+
+EMPTY = "–"
+MAP_CODES = ("gain", "no-gain", "gain-unclear", "map-misses", "worse-than-base-rate", "not-cross-fitted")
+
+
+def page(report: Report) -> str:
+    """The whole page."""
+    return str(_template().render(**_content(report)))
+
+
+def frame(report: Report) -> str:
+    """The page in a frame, for notebooks."""
+    return (
+        f'<iframe title="{escape(report.title)}" sandbox srcdoc="{escape(page(report))}" '
+        f'style="width:100%;height:860px;border:0"></iframe>'
+    )
+
+
+@lru_cache(maxsize=1)
+def _template() -> Any:
+    environment = Environment(
+        loader=PackageLoader("calibrant.view", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(count=count, counted=counted, percent=percent, general=general)
+    return environment.get_template("report.html.jinja")
+
+
+def _content(report: Report) -> dict[str, Any]:
+    sides = [side for side in (report.before, report.after) if side is not None]
+    return {
+        "report": report,
+        "sides": sides,
+        "found": _paragraphs(report),
+        "measures": _measures(report),
+        "panels": [_panel(side, sides) for side in sides],
+        "has_hollow": any(0 < b.rows < _charts.FEW_ROWS for side in sides for b in side.reliability.bins),
+        "examples": _examples(report),
+        "map_chart": Markup(_charts.map_chart(report.map)),
+        "parts": _parts(sides),
+        "part_charts": _part_charts(sides),
+        "sweep": _sweep(sides),
+        "sweep_bins": SWEEP_BINS,
+        "sweep_chart": Markup(_charts.sweep_chart([row for side in sides for row in side.sweep])) if sides else "",
+        "sweep_range": _sweep_range(sides),
+        "roc_chart": Markup(_charts.roc_chart(report.roc, report.roc_after, _roc_words(report))),
+        "marks": {side: Markup(_legend_mark(side)) for side in ("before", "after")},
+        "hollow_mark": Markup(_legend_mark("before", hollow=True)),
+    }
+
+
+def _paragraphs(report: Report) -> list[str]:
+    """What was found, as a paragraph about the scores and one about the map."""
+    scores = [sentence.text for sentence in report.headline.found if sentence.code not in MAP_CODES]
+    on_map = [sentence.text for sentence in report.headline.found if sentence.code in MAP_CODES]
+    return [" ".join(texts) for texts in (scores, on_map) if texts]
+
+
+def _legend_mark(side: str, hollow: bool = False) -> str:
+    shape = _svg.mark((8.0, 8.0), side, hollow=hollow)
+    return f'<svg class="key" viewBox="0 0 16 16" aria-hidden="true">{shape}</svg>'
+
+
+# ---------------------------------------------------------------- the numbers
+
+
+class _Measure(NamedTuple):
+    name: str
+    hint: str
+    values: list[str]
+
+
+def _measures(report: Report) -> list[_Measure]:
+    """The table at the top: one row per measure, one column per side."""
+    sides = [side for side in (report.before, report.after) if side is not None]
+    rows = [
+        _row("Log loss", "lower is better", [side.log_loss.score for side in sides]),
+        _row("Brier score", "lower is better", [side.brier.score for side in sides]),
+        _Measure("Mean prediction", f"event rate {percent(report.data.prevalence)}", _mean_texts(sides)),
+        _row("Calibration slope", "1 is honest; below 1 is over-confident", [side.slope for side in sides], 2),
+        _row("Calibration intercept", "0 is honest", [side.intercept for side in sides], 2),
+        _row("AUC", "0.5 is guessing; calibration leaves it alone", [Number(side.roc_auc) for side in sides], 3),
+        _row("Average precision", "the event rate is guessing", [Number(side.average_precision) for side in sides], 3),
+    ]
+    return rows if sides else []
+
+
+def _row(name: str, hint: str, numbers: list[Number], decimals: int | None = None) -> _Measure:
+    places = decimals_for([number.value for number in numbers]) if decimals is None else decimals
+    return _Measure(name, hint, [_shown(number, places) for number in numbers])
+
+
+def _shown(number: Number, places: int) -> str:
+    if number.value is not None:
+        return fixed(number.value, places)
+    return "infinite" if (number.reason or "").startswith("infinite") else "none"
+
+
+def _mean_texts(sides: list[Side]) -> list[str]:
+    return [percent(side.mean_predicted) for side in sides]
+
+
+# ---------------------------------------------------------------- reliability
+
+
+class _Panel(NamedTuple):
+    name: str
+    chart: Markup
+    rows: list[list[str]]
+    outside: float
+
+
+def _panel(side: Side, sides: list[Side]) -> _Panel:
+    tallest = max(weight for one in sides for weight in one.reliability.bar_weights)
+    decimals = _bin_decimals(side.reliability.bins)
+    return _Panel(
+        side.name,
+        Markup(_charts.reliability_chart(side, tallest)),
+        [_bin_row(b, decimals) for b in side.reliability.bins],
+        side.reliability.outside_scale,
+    )
+
+
+def _bin_decimals(bins: tuple[Bin, ...]) -> int:
+    """Decimals of the percentages in a table of bins: one where bins are wide, more where all are rare."""
+    highest = max([b.high for b in bins] + [b.observed_rate or 0.0 for b in bins])
+    lowest = min(b.low for b in bins)
+    reach = min(highest, 1 - lowest)
+    return 1 if reach >= 0.2 else 2 if reach >= 0.02 else 3
+
+
+def _bin_row(b: Bin, decimals: int) -> list[str]:
+    ends = f"{_plain(b.low, decimals)} – {_plain(b.high, decimals)}"
+    if b.mean_predicted is None or b.observed_rate is None or b.gap is None:
+        return [ends, "0", EMPTY, EMPTY, EMPTY]
+    rates = [_plain(b.mean_predicted, decimals), _plain(b.observed_rate, decimals)]
+    return [ends, count(b.rows), *rates, signed(100 * b.gap, decimals)]
+
+
+def _plain(share: float, decimals: int) -> str:
+    """A percentage without its sign, for columns that say so."""
+    return fixed(100 * share, decimals)
+
+
+# ---------------------------------------------------------------- map, parts, sweep, ranking
+
+
+def _examples(report: Report) -> list[list[str]]:
+    if report.data.scale == "log-odds":
+        return [[general(e.score), percent(e.before or 0.0), percent(e.after)] for e in report.map.examples]
+    if report.data.scale == "probability":
+        return [[percent(e.score), percent(e.after)] for e in report.map.examples]
+    return [[general(e.score), percent(e.after)] for e in report.map.examples]
+
+
+def _parts(sides: list[Side]) -> list[list[str]]:
+    """Rows of the decomposition: score, side, total, miscalibration, discrimination, uncertainty."""
+    rows = []
+    for label, name in (("Log loss", "log_loss"), ("Brier score", "brier")):
+        parts = [getattr(side, name) for side in sides]
+        places = decimals_for([value for p in parts for value in (p.score.value, p.uncertainty)])
+        for side, p in zip(sides, parts):
+            values = [_shown(p.score, places), _shown(p.miscalibration, places)]
+            rows.append([label, side.name, *values, fixed(p.discrimination, places), fixed(p.uncertainty, places)])
+    return rows
+
+
+def _part_charts(sides: list[Side]) -> list[tuple[str, Markup]]:
+    if not sides:
+        return []
+    return [
+        (label, Markup(_charts.decomposition_chart(name, label, [(side.name, getattr(side, field)) for side in sides])))
+        for label, name, field in (
+            ("Log loss", "parts-log", "log_loss"),
+            ("Brier score", "parts-brier", "brier"),
+        )
+    ]
+
+
+def _sweep(sides: list[Side]) -> list[list[str]]:
+    rows = [row for side in sides for row in side.sweep]
+    places = max(4, decimals_for([value for row in rows for value in row.values], 3))
+    kinds = {"uniform": "equal width", "quantile": "equal mass"}
+    return [
+        [row.side, kinds[row.strategy], *(_swept(v, n, asked, places) for v, n, asked in _cells(row))] for row in rows
+    ]
+
+
+def _cells(row: Any) -> Any:
+    return zip(row.values, row.bins_used, SWEEP_BINS)
+
+
+def _swept(value: float, used: int, asked: int, places: int) -> str:
+    return fixed(value, places) + ("" if used == asked else f" ({used})")
+
+
+def _sweep_range(sides: list[Side]) -> list[tuple[str, str, str]]:
+    """For each side, the least and the greatest calibration error of all bins."""
+    found = []
+    for side in sides:
+        values = [value for row in side.sweep for value in row.values]
+        places = max(3, decimals_for(values, 3))
+        found.append((side.name, fixed(min(values), places), fixed(max(values), places)))
+    return found
+
+
+def _roc_words(report: Report) -> str:
+    after = "" if report.after is None else f"; of the cross-fitted probabilities {fixed(report.after.roc_auc, 3)}"
+    return f"AUC of the scores {fixed(report.ranking.roc_auc, 3)}{after}."

@@ -393,6 +393,15 @@ def _distinct_labels(values: NDArray[Any], name: str) -> tuple[list[Any], NDArra
     return list(found), codes
 
 
+def distinct_labels(values: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The distinct labels, sorted, in the labels' own type, and the index of each row's label."""
+    array = _label_vector(values, name)
+    if array.dtype.kind == "f":
+        array = finite(array.astype(np.float64), name)
+    found, codes = _distinct_labels(array, name)
+    return np.array(found, dtype=array.dtype), codes
+
+
 def class_labels(
     values: NDArray[Any], n_classes: int, classes: Sequence[Any] | None = None, name: str = "y"
 ) -> tuple[NDArray[np.int64], tuple[Label, ...]]:

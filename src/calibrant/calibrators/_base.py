@@ -15,19 +15,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from calibrant import _checks
 from calibrant._checks import Floats
+from calibrant._fitting import NotFitted as NotFitted
+from calibrant._fitting import forget as forget
 from calibrant._parameters import Rule, check_parameters
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows, array_of, read_binary_rows
-from calibrant.errors import DataWarning, InputTypeError, NotFittedError
+from calibrant.errors import DataWarning, InputTypeError
 from calibrant.maps import BinaryMap, Map
-
-
-class NotFitted(NotFittedError, SklearnNotFittedError):  # type: ignore[misc]
-    """An estimator that is used before `fit`; scikit-learn's error too."""
 
 
 class Calibrator(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -157,12 +154,6 @@ class BinaryCalibrator(Calibrator):
         """
         p = self._fitted_map()(scores)
         return np.column_stack([1 - p, p])
-
-
-def forget(estimator: Any) -> None:
-    """Drop everything that an earlier fit learned."""
-    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
-        delattr(estimator, name)
 
 
 def warn_if_falling(falls: bool) -> None:

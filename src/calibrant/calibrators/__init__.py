@@ -6,6 +6,13 @@ from calibrant.calibrators._histogram import HistogramBinning
 from calibrant.calibrators._logistic import AffineLogit, PlattScaling
 from calibrant.calibrators._one_vs_rest import OneVsRest
 from calibrant.calibrators._polynomial import BetaCalibration, QuadraticLogit
+from calibrant.calibrators._scaling import (
+    DirichletCalibration,
+    MatrixScaling,
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
+    VectorScaling,
+)
 from calibrant.calibrators._spline import SplineCalibration
 from calibrant.calibrators._stepwise import IsotonicCalibration
 from calibrant.calibrators._temperature import TemperatureScaling
@@ -14,12 +21,17 @@ from calibrant.calibrators._venn_abers import VennAbers
 __all__ = [
     "AffineLogit",
     "BetaCalibration",
+    "DirichletCalibration",
     "HistogramBinning",
     "IsotonicCalibration",
+    "MatrixScaling",
     "OneVsRest",
     "PlattScaling",
     "QuadraticLogit",
     "SplineCalibration",
+    "StructuredMatrixScaling",
+    "StructuredVectorScaling",
     "TemperatureScaling",
+    "VectorScaling",
     "VennAbers",
 ]

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from calibrant import _checks
 from calibrant._checks import Floats
-from calibrant._kernels import newton, softmax
+from calibrant._kernels import newton
+from calibrant._kernels.class_blocks import ClassBlocks
+from calibrant._kernels.temperature import NO_SIGNAL, TOO_SHARP, fit_temperature
 from calibrant._parameters import Flag, Rule, Sequenced, optional
 from calibrant.calibrators._base import BinaryCalibrator, forget
 from calibrant.data import ScoreTable
@@ -25,7 +27,6 @@ from calibrant.data._log_odds import fit_log_odds
 from calibrant.errors import FitWarning
 from calibrant.maps import TemperatureMap
 
-NO_SIGNAL, TOO_SHARP = -1, 1
 LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -126,10 +127,9 @@ class TemperatureScaling(BinaryCalibrator):
         return self._map(beta, outcome, table.classes, table.total_weight)
 
     def _learn_classes(self, rows: ClassRows) -> TemperatureMap:
-        weights = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
-        logits = rows.scores if self.from_logits else softmax.log_floored(rows.scores)
-        beta, outcome = softmax.fit_temperature(logits, rows.labels, weights)
-        return self._map(beta, outcome, rows.classes, float(weights.sum()))
+        blocks = ClassBlocks(rows.scores, rows.labels, rows.weights, self.from_logits)
+        beta, outcome = fit_temperature(blocks)
+        return self._map(beta, outcome, rows.classes, blocks.total)
 
     def _map(self, beta: float, outcome: int, classes: tuple[Any, ...], total_weight: float) -> TemperatureMap:
         beta = min(max(beta, 1 / LARGEST), LARGEST)

@@ -6,6 +6,7 @@ Applying a map needs no estimator, no scikit-learn and no pickle.
 from __future__ import annotations
 
 from calibrant.maps._base import BinaryMap, ClassMap, Map
+from calibrant.maps._class_records import ClassIdentityMap, LogMixtureMap, MatrixScalingMap, VectorScalingMap
 from calibrant.maps._files import load_map
 from calibrant.maps._records import (
     AffineLogitMap,
@@ -24,10 +25,13 @@ __all__ = [
     "AffineLogitMap",
     "BetaMap",
     "BinaryMap",
+    "ClassIdentityMap",
     "ClassMap",
     "IdentityMap",
     "LineMap",
+    "LogMixtureMap",
     "Map",
+    "MatrixScalingMap",
     "MixtureMap",
     "OneVsRestMap",
     "PlattMap",
@@ -35,6 +39,7 @@ __all__ = [
     "SplineMap",
     "StepMap",
     "TemperatureMap",
+    "VectorScalingMap",
     "VennAbersMap",
     "load_map",
 ]

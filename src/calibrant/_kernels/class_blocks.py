@@ -1,0 +1,133 @@
+"""Rows of K classes as blocks of log-probabilities, the classes along the first axis.
+
+`L = log softmax(logits)`, or of log p with its floor, then optionally `log((1 - mix) softmax(beta L) + mix / K)`. The
+rows stay as they are given, float32 or float64; a block (K, m) is float64 and small enough for the cache. Few rows are
+turned into blocks once and held, many are turned again in every pass, so that nothing of the size of the input is made.
+May import NumPy and the kernels beside this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant._kernels._compiled import side_by_side
+from calibrant._kernels.softmax import LOG_FLOOR, Floats
+
+Result = TypeVar("Result")
+
+CELLS = 2**16
+"""Cells of a block."""
+HELD = 2**21
+"""Up to this many cells all blocks are held."""
+SPREAD = 2**17
+"""From this many cells on, the blocks are shared by two threads."""
+
+
+class ClassBlocks:
+    """Rows (n, K) of scores with labels and weights, read as blocks of log-probabilities."""
+
+    def __init__(
+        self,
+        scores: NDArray[Any],
+        labels: NDArray[np.int64],
+        weights: Floats | None,
+        from_logits: bool,
+        beta: float = 1.0,
+        mix: float = 0.0,
+    ) -> None:
+        self.scores, self.labels, self.weights = scores, labels, weights
+        self.from_logits, self.beta, self.mix = from_logits, beta, mix
+        self.size, self.n_classes = scores.shape
+        self.total = float(self.size) if weights is None else float(weights.sum())
+        self.width = max(16, CELLS // self.n_classes)
+        self._held = self._made(0, self.size) if scores.size <= HELD else None
+
+    def after(self, beta: float, mix: float) -> ClassBlocks:
+        """The same rows after a temperature and a mixture with the uniform distribution."""
+        made = ClassBlocks.__new__(ClassBlocks)
+        made.__dict__.update(self.__dict__)
+        made.beta, made.mix = beta, mix
+        made._held = None if self._held is None else tempered(self._held.copy(), beta, mix)
+        return made
+
+    def thinned(self, every: int) -> ClassBlocks:
+        """Every so-manieth row."""
+        weights = None if self.weights is None else self.weights[::every]
+        made = ClassBlocks(self.scores[::every], self.labels[::every], weights, self.from_logits, self.beta, self.mix)
+        return made
+
+    @property
+    def held(self) -> bool:
+        """Whether all blocks are in memory."""
+        return self._held is not None
+
+    def block(self, first: int, last: int) -> Floats:
+        """Log-probabilities of some rows, shape (K, m); not to be written to."""
+        return self._made(first, last) if self._held is None else self._held[:, first:last]
+
+    def weight(self, first: int, last: int) -> Floats | None:
+        """Weights of some rows; None when all are 1."""
+        return None if self.weights is None else self.weights[first:last]
+
+    def members(self, first: int, last: int) -> Floats:
+        """The weight of each row in the line of its class, 0 elsewhere, shape (K, m)."""
+        out = np.zeros((self.n_classes, last - first))
+        out[self.labels[first:last], np.arange(last - first)] = (
+            1.0 if self.weights is None else self.weights[first:last]
+        )
+        return out
+
+    def sums(self, work: Callable[[int, int], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """The results of `work(first, last)` over all blocks, added up part by part."""
+        starts = range(0, self.size, self.width)
+        if self.scores.size < SPREAD or len(starts) < 2:
+            return self._some(work, starts)
+        one, other = side_by_side([partial(self._some, work, starts[0::2]), partial(self._some, work, starts[1::2])])
+        return tuple(a + b for a, b in zip(one, other))
+
+    def least(self, work: Callable[[Floats], float]) -> float:
+        """The least result of `work(block)` over all blocks."""
+        return min(
+            work(self.block(first, min(first + self.width, self.size))) for first in range(0, self.size, self.width)
+        )
+
+    def _some(self, work: Callable[[int, int], tuple[Any, ...]], starts: range) -> tuple[Any, ...]:
+        found = work(starts[0], min(starts[0] + self.width, self.size))
+        for first in starts[1:]:
+            found = tuple(a + b for a, b in zip(found, work(first, min(first + self.width, self.size))))
+        return found
+
+    def _made(self, first: int, last: int) -> Floats:
+        logs = np.array(self.scores[first:last].T, dtype=np.float64, order="C")
+        if not self.from_logits:
+            with np.errstate(divide="ignore"):
+                np.log(logs, out=logs)
+            np.maximum(logs, LOG_FLOOR, out=logs)
+        normalise(logs)
+        return tempered(logs, self.beta, self.mix)
+
+
+def normalise(logs: Floats) -> Floats:
+    """Log-softmax of the columns, in place."""
+    logs -= logs.max(axis=0)
+    logs -= np.log(np.exp(logs).sum(axis=0))
+    return logs
+
+
+def tempered(logs: Floats, beta: float, mix: float) -> Floats:
+    """`log((1 - mix) softmax(beta L) + mix / K)` of the columns, in place; beta 1 and mix 0 leave them alone."""
+    if beta == 1.0 and mix == 0.0:
+        return logs
+    logs -= logs.max(axis=0)
+    logs *= beta
+    if mix == 0.0:
+        return normalise(logs)
+    np.exp(logs, out=logs)
+    logs *= (1 - mix) / logs.sum(axis=0)
+    logs += mix / len(logs)
+    return np.log(logs, out=logs)

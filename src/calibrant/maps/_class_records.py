@@ -1,0 +1,125 @@
+"""Frozen records of the maps of K classes that work on all columns at once.
+
+L is the log-softmax of the logits, or of log p with its floor. The matrix methods may start from a temperature and a
+mixture with the uniform distribution: `L <- log((1 - mix) softmax(beta L) + mix / K)`.
+May import NumPy, the kernels and `calibrant.maps._base`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant._checks import Floats
+from calibrant._kernels import softmax
+from calibrant.errors import InputError
+from calibrant.maps._base import ClassMap, Map, flag, matrix, number, parts, vector
+
+
+@dataclass(frozen=True, eq=False)
+class ClassIdentityMap(ClassMap):
+    """`p -> (1 - mix) p + mix / K`: probabilities as they are, or moved a little off 0 and 1."""
+
+    kind: ClassVar[str] = "class_identity"
+    mix: float = number(0, 1, default=0.0)
+    from_logits: bool = flag(default=False)
+
+    @property
+    def reads(self) -> str:
+        return "logit" if self.from_logits else "probability"
+
+    def _apply_rows(self, scores: Floats) -> Floats:
+        p = softmax.softmax(scores) if self.from_logits else scores
+        return p.copy() if self.mix == 0 else (1 - self.mix) * p + self.mix / p.shape[1]
+
+
+def _log_rows(scores: Floats, from_logits: bool, beta: float, mix: float) -> Floats:
+    """Log-probabilities (n, K) of scores, after the temperature and the mixture."""
+    logs = softmax.log_softmax(scores if from_logits else softmax.log_floored(scores))
+    if beta == 1 and mix == 0:
+        return logs
+    q = softmax.softmax(beta * (logs - logs.max(axis=1, keepdims=True)))
+    return np.log((1 - mix) * q + mix / q.shape[1]) if mix > 0 else softmax.log_softmax(beta * logs)
+
+
+@dataclass(frozen=True, eq=False)
+class VectorScalingMap(ClassMap):
+    """`L -> softmax(L * weights + intercepts)`, L after the temperature and the mixture."""
+
+    kind: ClassVar[str] = "vector_scaling"
+    weights: Floats = vector()
+    intercepts: Floats = vector()
+    beta: float = number(0, default=1.0)
+    mix: float = number(0, 1, default=0.0)
+    from_logits: bool = flag(default=False)
+
+    def _validate(self) -> None:
+        if not len(self.weights) == len(self.intercepts) == len(self.classes):
+            raise InputError("there must be a weight and an intercept for every class.")
+
+    @property
+    def reads(self) -> str:
+        return "logit" if self.from_logits else "probability"
+
+    def _apply_rows(self, scores: Floats) -> Floats:
+        logs = _log_rows(scores, self.from_logits, self.beta, self.mix)
+        logs *= self.weights
+        logs += self.intercepts
+        return softmax.softmax(logs)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixScalingMap(ClassMap):
+    """`L -> softmax(L weights' + intercepts)`, L after the temperature and the mixture.
+
+    A row of `weights` makes the logit of one class.
+    """
+
+    kind: ClassVar[str] = "matrix_scaling"
+    weights: Floats = matrix()
+    intercepts: Floats = vector()
+    beta: float = number(0, default=1.0)
+    mix: float = number(0, 1, default=0.0)
+    from_logits: bool = flag(default=False)
+
+    def _validate(self) -> None:
+        k = len(self.classes)
+        if self.weights.shape != (k, k) or len(self.intercepts) != k:
+            raise InputError("there must be a row of weights and an intercept for every class.")
+
+    @property
+    def reads(self) -> str:
+        return "logit" if self.from_logits else "probability"
+
+    def _apply_rows(self, scores: Floats) -> Floats:
+        logs = _log_rows(scores, self.from_logits, self.beta, self.mix)
+        return softmax.softmax(logs @ self.weights.T + self.intercepts)
+
+
+@dataclass(frozen=True, eq=False)
+class LogMixtureMap(ClassMap):
+    """`softmax(sum_c weight_c log q_c)`: several maps of the same scores, averaged in log-probability."""
+
+    kind: ClassVar[str] = "log_mixture"
+    weights: Floats = vector(0, 1)
+    maps: tuple[Map, ...] = parts()
+
+    def _validate(self) -> None:
+        if len(self.weights) != len(self.maps) or abs(float(self.weights.sum()) - 1) > 1e-9:
+            raise InputError("there must be a weight for every map, and the weights must sum to 1.")
+        if any(part.classes != self.classes for part in self.maps):
+            raise InputError("every part must have the classes of the mixture.")
+        if len({part.reads for part in self.maps}) > 1:
+            raise InputError("the parts must read the same kind of score.")
+
+    @property
+    def reads(self) -> str:
+        return self.maps[0].reads
+
+    def _apply_rows(self, scores: Floats) -> Floats:
+        total = np.zeros(scores.shape)
+        for weight, part in zip(self.weights, self.maps):
+            total += weight * softmax.log_floored(part(scores))
+        return softmax.softmax(total)

@@ -217,7 +217,7 @@ def _read_value(name: str, limits: Mapping[str, Any], value: Any) -> Any:
 
 def _checked_classes(classes: Any) -> tuple[Label | None, ...]:
     """Two or more different labels; the negative one of two may be unknown (None)."""
-    listed = [_checks._plain(label) for label in classes] if isinstance(classes, list | tuple | np.ndarray) else []
+    listed = [_checks.plain_label(label) for label in classes] if isinstance(classes, list | tuple | np.ndarray) else []
     known = listed[1:] if len(listed) == 2 and listed[0] is None else listed
     fine = all(isinstance(label, bool | int | float | str) and label not in (np.inf, -np.inf) for label in known)
     if len(listed) < 2 or not fine or any(label != label for label in known) or len(set(listed)) < len(listed):

@@ -1,6 +1,8 @@
 from . import errors as errors
 from .calibrators import AffineLogit as AffineLogit
+from .calibrators import AutoCalibrator as AutoCalibrator
 from .calibrators import BetaCalibration as BetaCalibration
+from .calibrators import CalibratedClassifier as CalibratedClassifier
 from .calibrators import DirichletCalibration as DirichletCalibration
 from .calibrators import HistogramBinning as HistogramBinning
 from .calibrators import IsotonicCalibration as IsotonicCalibration
@@ -25,6 +27,7 @@ from .metrics import reliability_curve as reliability_curve
 from .metrics import roc_auc as roc_auc
 from .metrics import roc_curve as roc_curve
 from .metrics import score_decomposition as score_decomposition
+from .metrics import shape_diagnosis as shape_diagnosis
 from .view import build_report as build_report
 
 __version__: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from calibrant.calibrators._auto import AutoCalibrator
+from calibrant.calibrators._classifier import CalibratedClassifier
 from calibrant.calibrators._histogram import HistogramBinning
 from calibrant.calibrators._logistic import AffineLogit, PlattScaling
 from calibrant.calibrators._one_vs_rest import OneVsRest
@@ -20,7 +22,9 @@ from calibrant.calibrators._venn_abers import VennAbers
 
 __all__ = [
     "AffineLogit",
+    "AutoCalibrator",
     "BetaCalibration",
+    "CalibratedClassifier",
     "DirichletCalibration",
     "HistogramBinning",
     "IsotonicCalibration",

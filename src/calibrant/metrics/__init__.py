@@ -11,12 +11,14 @@ from calibrant.metrics._calibration import (
 )
 from calibrant.metrics._ranking import RocCurve, average_precision, roc_auc, roc_curve
 from calibrant.metrics._scores import ScoreDecomposition, brier_score, log_loss, score_decomposition
+from calibrant.metrics._shape import ShapeDiagnosis, shape_diagnosis
 
 __all__ = [
     "CalibrationLine",
     "ReliabilityCurve",
     "RocCurve",
     "ScoreDecomposition",
+    "ShapeDiagnosis",
     "average_precision",
     "brier_score",
     "calibration_slope_intercept",
@@ -26,4 +28,5 @@ __all__ = [
     "roc_auc",
     "roc_curve",
     "score_decomposition",
+    "shape_diagnosis",
 ]

@@ -1,0 +1,333 @@
+"""Calibrating a scikit-learn classifier on scores of rows it was not fitted on.
+
+May import scikit-learn, NumPy, `calibrant.data`, `calibrant.metrics` and this folder.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names, _num_samples, has_fit_parameter, indexable
+
+from calibrant import _checks
+from calibrant._checks import Floats
+from calibrant._parameters import Flag, Instance, Rule, check_parameters, optional
+from calibrant.calibrators._auto import AutoCalibrator
+from calibrant.calibrators._base import NotFitted, forget
+from calibrant.data._arrays import aligned, array_of
+from calibrant.errors import DataWarning, InputError
+from calibrant.metrics import brier_score, log_loss
+
+MANY_COPIES = 0.1
+
+
+@dataclass(frozen=True)
+class OutOfFoldEvaluation:
+    """Scores of rows judged by models and maps that never saw them.
+
+    Attributes
+    ----------
+    rows : int
+        Rows with an out-of-fold score.
+    log_loss_before, log_loss_after : float
+        Of the estimator's own probabilities and of the calibrated ones; NaN before for scores that are not
+        probabilities.
+    brier_before, brier_after : float
+        The Brier score likewise.
+    """
+
+    rows: int
+    log_loss_before: float
+    log_loss_after: float
+    brier_before: float
+    brier_after: float
+
+
+class _Part(NamedTuple):
+    """One fold: the model fitted without it, its rows and their scores."""
+
+    model: Any
+    held: NDArray[np.intp]
+    scores: Floats
+
+
+def _estimator_has(name: str) -> Any:
+    return lambda self: hasattr(self.estimator, name)
+
+
+class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose probabilities are calibrated on its own out-of-fold scores.
+
+    `fit` scores every row with a model that was fitted without it, learns the map from those scores, and then refits
+    the classifier on all rows. A `FrozenEstimator` is used as it is: the rows given to `fit` must then be rows that it
+    was not fitted on.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any scikit-learn classifier with `predict_proba` or `decision_function`; pipelines and searches too.
+    calibrator : calibrator, default=None
+        Cloned before use; None means `AutoCalibrator()`.
+    cv : int, splitter or iterable of splits, default=5
+        As in scikit-learn; splitters by group and by time work. Rows that are in no test part (time series) do not
+        take part in the calibration.
+    ensemble : bool, default=False
+        True keeps one model and one map per fold and averages their probabilities; False refits one model on all rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The labels, sorted.
+    estimator_ : classifier
+        The model on all rows (`ensemble=False`).
+    calibrator_ : calibrator
+        The fitted calibrator (`ensemble=False`).
+    calibrated_ : list of tuple
+        Model and calibrator of each fold (`ensemble=True`).
+    oof_scores_ : ndarray of shape (n,) or (n, K)
+        Out-of-fold scores; NaN where a row was in no test part.
+    evaluation_ : OutOfFoldEvaluation
+        Log loss and Brier score before and after, every row judged by a model and a map fitted without it.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    Scores are `predict_proba` where the estimator has it, else `decision_function`. Cost: `cv` + 1 fits of the
+    estimator. Source: Platt (1999), section 2.2; Niculescu-Mizil and Caruana (2005).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from calibrant import CalibratedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> fitted = CalibratedClassifier(GaussianNB()).fit(X, y)
+    >>> fitted.evaluation_.log_loss_after < fitted.evaluation_.log_loss_before
+    True
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "estimator": Instance(("fit",), "a scikit-learn classifier"),
+        "calibrator": optional(Instance(("fit", "predict_proba"), "a calibrator")),
+        "ensemble": Flag(),
+    }
+
+    def __init__(self, estimator: Any, calibrator: Any = None, cv: Any = 5, ensemble: bool = False) -> None:
+        self.estimator = estimator
+        self.calibrator = calibrator
+        self.cv = cv
+        self.ensemble = ensemble
+
+    # ------------------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Score out of fold, learn the map, refit the estimator.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+            Features, handed to the estimator as they are.
+        y : array-like of shape (n,)
+            Labels of two or more classes.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies, used by the estimator (where it takes them) and by the calibrator.
+        groups : array-like of shape (n,), optional
+            For splitters by group.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+        labels, weights = self._read_rows(X, y, sample_weight)
+        forget(self)
+        _check_feature_names(self, X, reset=True)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"y holds one class only ({self.classes_[0]!r}): CalibratedClassifier needs at least two classes."
+            )
+        parts = list(self._parts(X, labels, weights, groups))
+        self.oof_scores_ = _gathered(parts, len(labels))
+        held = ~np.isnan(self.oof_scores_).reshape(len(labels), -1).any(axis=1)
+        scored = (self.oof_scores_[held], codes[held], None if weights is None else weights[held])
+        self.evaluation_ = self._judge(*scored)
+        if self.ensemble:
+            self.calibrated_ = [
+                (
+                    part.model,
+                    self._calibrator(part.scores, codes[part.held], None if weights is None else weights[part.held]),
+                )
+                for part in parts
+            ]
+        else:
+            self.calibrator_ = self._calibrator(*scored)
+            self.estimator_ = parts[0].model if _is_frozen(self.estimator) else self._model(X, labels, weights)
+        self.n_features_in_ = getattr(parts[0].model, "n_features_in_", None) or np.shape(X)[1]
+        return self
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[NDArray[Any], Floats | None]:
+        aligned(X=X, y=y, sample_weight=sample_weight)
+        check_classification_targets(y)
+        labels = np.ravel(array_of(y, "y"))
+        indexable(X, labels)
+        weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
+        _warn_of_copies(X)
+        return labels, _checks.weights(weights, _num_samples(X))
+
+    def _parts(self, X: Any, labels: NDArray[Any], weights: Floats | None, groups: Any) -> Iterator[_Part]:
+        if _is_frozen(self.estimator):
+            model = self.estimator
+            yield _Part(model, np.arange(len(labels)), self._scores(model, X))
+            return
+        for train, test in check_cv(self.cv, labels, classifier=True).split(X, labels, groups):
+            model = self._model(_safe_indexing(X, train), labels[train], None if weights is None else weights[train])
+            yield _Part(model, np.asarray(test), self._scores(model, _safe_indexing(X, test)))
+
+    def _model(self, X: Any, labels: NDArray[Any], weights: Floats | None) -> Any:
+        model = clone(self.estimator)
+        if weights is None:
+            return model.fit(X, labels)
+        name = _weight_argument(model)
+        if name is None:
+            warnings.warn(
+                f"{type(model).__name__} does not take sample_weight: the weights are used in the calibration only.",
+                DataWarning,
+                stacklevel=5,
+            )
+            return model.fit(X, labels)
+        return model.fit(X, labels, **{name: weights})
+
+    def _scores(self, model: Any, X: Any) -> Floats:
+        """Scores in the order of `classes_`: (n,) for two classes, (n, K) otherwise."""
+        is_probability = hasattr(model, "predict_proba")
+        if not is_probability and not hasattr(model, "decision_function"):
+            raise InputError(f"{type(model).__name__} has neither predict_proba nor decision_function.")
+        raw = np.asarray(model.predict_proba(X) if is_probability else model.decision_function(X), dtype=np.float64)
+        seen = np.asarray(model.classes_)
+        if len(self.classes_) == 2 and len(seen) == 2:
+            return raw[:, 1] if raw.ndim == 2 else raw
+        if raw.ndim == 1:  # two classes in a fold that lacks the others
+            raw = np.column_stack([-raw, raw])
+        full = np.full((len(raw), len(self.classes_)), 0.0 if is_probability else raw.min() - 1)
+        full[:, np.searchsorted(self.classes_, seen)] = raw
+        return full[:, 1] if len(self.classes_) == 2 else full
+
+    def _calibrator(self, scores: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Any:
+        made = AutoCalibrator() if self.calibrator is None else clone(self.calibrator)
+        return made.fit(scores, codes, sample_weight=weights)
+
+    def _judge(self, scores: Floats, codes: NDArray[np.intp], weights: Floats | None) -> OutOfFoldEvaluation:
+        after = self._cross_fitted(scores, codes, weights)
+        options = {"sample_weight": weights}
+        columns = scores if scores.ndim == 2 else np.column_stack([1 - scores, scores])
+        honest = columns.min() >= 0 and columns.max() <= 1
+        return OutOfFoldEvaluation(
+            len(codes),
+            log_loss(codes, columns, **options) if honest else float("nan"),
+            log_loss(codes, after, **options),
+            brier_score(codes, columns, **options) if honest else float("nan"),
+            brier_score(codes, after, **options),
+        )
+
+    def _cross_fitted(self, scores: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Floats:
+        folds = int(min(5, np.bincount(codes)[np.unique(codes)].min()))
+        if folds < 2:
+            raise InputError("A class has a single row with an out-of-fold score: two or more are needed to calibrate.")
+        after = np.empty((len(codes), len(self.classes_)))
+        splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(scores, codes)
+        for train, test in splits:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = self._calibrator(scores[train], codes[train], None if weights is None else weights[train])
+            after[test] = made.predict_proba(scores[test])
+        return after
+
+    # ------------------------------------------------------------ predicting
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Columns in `classes_` order; rows sum to 1.
+        """
+        if not hasattr(self, "classes_"):
+            raise NotFitted("This CalibratedClassifier is not fitted yet. Call fit(X, y) first.")
+        _check_feature_names(self, X, reset=False)
+        pairs = self.calibrated_ if self.ensemble else [(self.estimator_, self.calibrator_)]
+        total = sum(calibrator.predict_proba(self._scores(model, X)) for model, calibrator in pairs)
+        return np.asarray(total / len(pairs))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest calibrated probability; for two classes a tie is the positive one."""
+        p = self.predict_proba(X)
+        chosen = (p[:, 1] >= p[:, 0]).astype(np.intp) if p.shape[1] == 2 else p.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.pairwise = inner.input_tags.pairwise
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
+
+
+def _is_frozen(estimator: Any) -> bool:
+    from sklearn.frozen import FrozenEstimator
+
+    return isinstance(estimator, FrozenEstimator)
+
+
+def _weight_argument(model: Any) -> str | None:
+    """The keyword that hands weights to the model, or to the last step of a pipeline."""
+    if has_fit_parameter(model, "sample_weight"):
+        return "sample_weight"
+    steps = getattr(model, "steps", None)
+    if steps:
+        inner = _weight_argument(steps[-1][1])
+        return None if inner is None else f"{steps[-1][0]}__{inner}"
+    inner = getattr(model, "estimator", None)
+    return _weight_argument(inner) if inner is not None else None
+
+
+def _gathered(parts: list[_Part], n_rows: int) -> Floats:
+    """Each row's score, averaged over the test parts it is in; NaN for none."""
+    shape = (n_rows, *parts[0].scores.shape[1:])
+    total, times = np.zeros(shape), np.zeros(n_rows)
+    for part in parts:
+        np.add.at(total, part.held, part.scores)
+        np.add.at(times, part.held, 1)
+    with np.errstate(invalid="ignore"):
+        return total / np.where(times > 0, times, np.nan).reshape(-1, *[1] * (len(shape) - 1))
+
+
+def _warn_of_copies(X: Any) -> None:
+    """Say that many rows are copies, which leak from one fold to the others."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub" or X.shape[1] < 3 or len(X) < 100:
+        return
+    copies = 1 - len(np.unique(X, axis=0)) / len(X)
+    if copies > MANY_COPIES:
+        warnings.warn(
+            f"{copies:.0%} of the rows of X are copies of others. Copies in different folds make the scores look better "
+            f"than they are: drop them, or give groups and a splitter by group (for example StratifiedGroupKFold).",
+            DataWarning,
+            stacklevel=4,
+        )

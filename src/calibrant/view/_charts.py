@@ -30,8 +30,8 @@ def reliability_chart(side: Side, tallest: float) -> str:
     """One panel: event rate against prediction, and the counts under it; `tallest` is the longest bar of both."""
     shown = side.reliability
     ends = (shown.bar_edges[0], shown.bar_edges[-1])
-    plot = Frame(LEFT, 28, SQUARE, SQUARE, ends, ends)
-    bars = Frame(LEFT, 28 + SQUARE + 30, SQUARE, 66, ends, (0.0, math.sqrt(tallest) or 1.0))
+    plot = Frame(LEFT, 32, SQUARE, SQUARE, ends, ends)
+    bars = Frame(LEFT, 32 + SQUARE + 44, SQUARE, 66, ends, (0.0, math.sqrt(tallest) or 1.0))
     ticks = _svg.steps(*ends)
     labels = _svg.percents(ticks)
     kept = [b for b in shown.bins if b.mean_predicted is not None]
@@ -47,7 +47,7 @@ def reliability_chart(side: Side, tallest: float) -> str:
         bars.x_name("predicted probability, and rows at each", 22),
     ]
     title = f"Reliability {side.name} the map"
-    return _svg.picture(f"reliability-{side.name}", (WIDTH, 510), title, _reliability_words(side, kept), parts)
+    return _svg.picture(f"reliability-{side.name}", (WIDTH, 526), title, _reliability_words(side, kept), parts)
 
 
 def _at(plot: Frame, b: Bin) -> Point:
@@ -69,7 +69,7 @@ def _bars(frame: Frame, shown: Reliability, side: str) -> str:
     for (low, high), weight in zip(pairwise(shown.bar_edges), shown.bar_weights):
         if weight > 0:
             height = max(1.5, floor - frame.y(math.sqrt(weight)))
-            said = f"{counted(weight, 'row')} from {percent(low)} to {percent(high)}"
+            said = f"{count(weight)} from {percent(low)} to {percent(high)}"
             width = frame.x(high) - frame.x(low) - 1.5
             drawn.append(_svg.box(frame.x(low) + 0.75, floor - height, width, height, f"bar {side}", said))
     tallest = max(shown.bar_weights)
@@ -98,16 +98,15 @@ def map_chart(card: MapCard) -> str:
     if len(xs) < 2:
         return ""
     is_probability = card.curve[0].before is not None and card.curve[0].before == card.curve[0].score
-    top = xs[-1] if is_probability and xs[0] == 0 and max(ys) <= xs[-1] else 1.0
-    plot = Frame(LEFT, 28, SQUARE, 250, (xs[0], xs[-1]), (0.0, top))
-    x_ticks, y_ticks = _svg.steps(xs[0], xs[-1]), _svg.steps(0, top)
+    low, top = _map_heights(xs, ys) if is_probability else (0.0, 1.0)
+    plot = Frame(LEFT, 32, SQUARE, 250, (xs[0], xs[-1]), (low, top))
+    x_ticks, y_ticks = _svg.steps(xs[0], xs[-1]), _svg.steps(low, top)
     x_labels = _svg.percents(x_ticks) if is_probability else [general(tick) for tick in x_ticks]
-    inside = [e for e in card.examples if xs[0] <= e.score <= xs[-1] and e.after <= top]
+    inside = [e for e in card.examples if xs[0] <= e.score <= xs[-1] and low <= e.after <= top]
+    ends = max(xs[0], low), min(xs[-1], top)
     parts = [
         plot.ground(x_ticks, y_ticks),
-        _svg.line(plot.at(xs[0], xs[0]), plot.at(min(xs[-1], top), min(xs[-1], top)), "diagonal")
-        if is_probability
-        else "",
+        _svg.line(plot.at(ends[0], ends[0]), plot.at(ends[1], ends[1]), "diagonal") if is_probability else "",
         _svg.polyline((plot.at(x, y) for x, y in zip(xs, ys)), "curve after solid"),
         "".join(_svg.mark(plot.at(e.score, e.after), "after") for e in inside),
         plot.y_labels(y_ticks, _svg.percents(y_ticks)),
@@ -116,7 +115,16 @@ def map_chart(card: MapCard) -> str:
         plot.x_name("score before"),
     ]
     words = "; ".join(f"{general(e.score)} becomes {percent(e.after)}" for e in card.examples)
-    return _svg.picture("map", (WIDTH, 322), "The map: score before, probability after", words, parts)
+    return _svg.picture("map", (WIDTH, 326), "The map: score before, probability after", words, parts)
+
+
+def _map_heights(xs: Sequence[float], ys: Sequence[float]) -> Point:
+    """The range of the vertical axis: all of [0, 1], or as close a look as the horizontal one takes."""
+    if xs[0] == 0 and xs[-1] < 1:
+        return 0.0, min(1.0, _svg.nice_top(max(*ys, xs[-1])))
+    if xs[-1] == 1 and xs[0] > 0:
+        return max(0.0, 1 - _svg.nice_top(max(1 - min(ys), 1 - xs[0]))), 1.0
+    return 0.0, 1.0
 
 
 # ---------------------------------------------------------------- decomposition
@@ -126,36 +134,51 @@ def decomposition_chart(name: str, label: str, rows: Sequence[tuple[str, Parts]]
     """One bar per side: what perfect calibration would leave, and miscalibration on top of it."""
     finite = [p.score.value for _, p in rows if p.score.value is not None]
     uncertainty = rows[0][1].uncertainty
-    longest = max([uncertainty, *finite]) * 1.02
-    plot = Frame(LEFT, 40, SQUARE - 44, 78.0 * len(rows), (0.0, longest))
+    longest = max([uncertainty, *finite]) * (1.02 if len(finite) == len(rows) else 1.25)
+    plot = Frame(LEFT, 40, SQUARE - 68, 78.0 * len(rows), (0.0, longest))
     places = decimals_for([uncertainty, *finite])
     at = plot.x(uncertainty)
-    parts = [_part_row(plot, k, side, row, places) for k, (side, row) in enumerate(rows)]
+    parts = [_part_row(plot, k, side, row) for k, (side, row) in enumerate(rows)]
     parts.append(_svg.line((at, plot.top - 8), (at, plot.top + plot.height), "reference"))
     anchor = "end" if at > LEFT + 200 else "start"
+    parts += [_part_total(plot, k, row, places) for k, (_, row) in enumerate(rows)]
     parts.append(_svg.text(at, plot.top - 16, f"base rate for all: {fixed(uncertainty, places)}", "tick", anchor))
     words = ". ".join(_part_words(side, row, places) for side, row in rows)
     return _svg.picture(name, (WIDTH, plot.top + plot.height + 6), f"{label}: what it is made of", words, parts)
 
 
-def _part_row(plot: Frame, k: int, side: str, parts: Parts, places: int) -> str:
+def _part_row(plot: Frame, k: int, side: str, parts: Parts) -> str:
     top = plot.top + 78 * k + 6
     left = parts.uncertainty - parts.discrimination
     start, inner, base = plot.x(0), plot.x(left), plot.x(parts.uncertainty)
-    end = plot.left + plot.width if parts.score.value is None else plot.x(parts.score.value)
-    total = "infinite" if parts.score.value is None else fixed(parts.score.value, places)
+    end = _part_end(plot, parts)
     bracket = top + 42
     return "".join(
         [
             _svg.text(plot.left - 8, top + 19, side, "name", "end"),
             _svg.box(start, top, inner - start, 28, "kept"),
             _svg.box(inner, top, end - inner, 28, f"wasted {side}"),
-            _svg.text(end + 6, top + 19, total, "value", "start"),
+            _endless(end, top) if parts.score.value is None else "",
             _svg.line((inner, bracket), (base, bracket), "won"),
             _svg.line((inner, bracket - 5), (inner, bracket + 5), "won"),
             _svg.line((base, bracket - 5), (base, bracket + 5), "won"),
         ]
     )
+
+
+def _part_end(plot: Frame, parts: Parts) -> float:
+    return plot.left + plot.width if parts.score.value is None else plot.x(parts.score.value)
+
+
+def _part_total(plot: Frame, k: int, parts: Parts, places: int) -> str:
+    total = "infinite" if parts.score.value is None else fixed(parts.score.value, places)
+    return _svg.text(_part_end(plot, parts) + 6, plot.top + 78 * k + 25, total, "value", "start")
+
+
+def _endless(end: float, top: float) -> str:
+    """Two cuts through the end of a bar that has none."""
+    cuts = [[(x, top - 2), (x + 4, top - 2), (x - 4, top + 30), (x - 8, top + 30)] for x in (end - 16, end - 27)]
+    return "".join(_svg.polygon(cut, "cut") for cut in cuts)
 
 
 def _part_words(side: str, parts: Parts, places: int) -> str:
@@ -174,8 +197,8 @@ def sweep_chart(rows: Sequence[SweepRow]) -> str:
     highest = max(value for row in rows for value in row.values)
     top = _svg.nice_top(highest) if highest > 0 else 1.0
     places = [float(k) for k in range(len(SWEEP_BINS))]
-    plot = Frame(LEFT, 28, SQUARE, 230, (-0.3, len(SWEEP_BINS) - 0.7), (0.0, top))
-    ticks = _svg.steps(0, top, 4)
+    plot = Frame(LEFT, 32, SQUARE, 230, (-0.3, len(SWEEP_BINS) - 0.7), (0.0, top))
+    ticks = _svg.steps(0, top)
     decimals = decimals_for([top], 2) if top < 1 else 2
     parts = [
         plot.ground(y_ticks=ticks),
@@ -193,7 +216,7 @@ def sweep_chart(rows: Sequence[SweepRow]) -> str:
         f"{row.side}, {row.strategy} bins: from {fixed(min(row.values), 4)} to {fixed(max(row.values), 4)}"
         for row in rows
     )
-    return _svg.picture("sweep", (WIDTH, 302), "Calibration error by number and kind of bins", words, parts)
+    return _svg.picture("sweep", (WIDTH, 306), "Calibration error by number and kind of bins", words, parts)
 
 
 # ---------------------------------------------------------------- ROC
@@ -201,7 +224,7 @@ def sweep_chart(rows: Sequence[SweepRow]) -> str:
 
 def roc_chart(scores: Roc, after: Roc | None, words: str) -> str:
     """The ROC curve of the scores, of the cross-fitted probabilities, and the convex hull."""
-    plot = Frame(LEFT, 28, SQUARE, SQUARE)
+    plot = Frame(LEFT, 32, SQUARE, SQUARE)
     ticks = _svg.steps(0, 1)
     hull = [plot.at(x, y) for x, y in zip(scores.hull_false_positive_rate, scores.hull_true_positive_rate)]
     parts = [
@@ -215,7 +238,7 @@ def roc_chart(scores: Roc, after: Roc | None, words: str) -> str:
         plot.y_name("share of events found"),
         plot.x_name("share of the other rows taken for events"),
     ]
-    return _svg.picture("roc", (WIDTH, 424), "ROC curve", words, parts)
+    return _svg.picture("roc", (WIDTH, 428), "ROC curve", words, parts)
 
 
 def _roc_points(plot: Frame, curve: Roc) -> list[Point]:

@@ -21,6 +21,7 @@ SATURATED = 0.005
 Verdict = Literal[
     "constant",
     "not-cross-fitted",
+    "decisions",
     "flipped",
     "separable",
     "no-signal",
@@ -54,6 +55,12 @@ class Data:
     def smaller_class(self) -> float:
         """Weight of the rarer of the two classes."""
         return min(self.events, self.total_weight - self.events)
+
+    @property
+    def hard_labels(self) -> bool:
+        """Whether the scores are only 0 and 1."""
+        ends = self.scale == "probability" and (self.lowest_score, self.highest_score) == (0.0, 1.0)
+        return ends and self.distinct_scores == 2
 
     @property
     def rarer_share(self) -> float:
@@ -137,6 +144,8 @@ def verdict(evidence: Evidence) -> Verdict:
         return "constant"
     if evidence.after is None or evidence.gain is None:
         return "not-cross-fitted"
+    if evidence.data.hard_labels:
+        return "decisions"
     if evidence.ranking.falls:
         return "flipped"
     if evidence.ranking.separable:

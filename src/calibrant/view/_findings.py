@@ -63,6 +63,7 @@ def _title(said: Verdict, evidence: Evidence) -> str:
     titles: dict[Verdict, str] = {
         "constant": "Every row has the same score: there is nothing to calibrate",
         "not-cross-fitted": "Too few rows to judge any map",
+        "decisions": "The scores are decisions, not probabilities",
         "flipped": "The score falls as the event gets likelier: check the label first",
         "separable": "The scores separate the classes: check that before trusting it",
         "no-signal": "No sign that these scores tell the event from the rest"
@@ -204,7 +205,7 @@ def _saturation(evidence: Evidence) -> list[Sentence]:
     if data.scale != "probability":
         return []
     share = data.share_at_zero + data.share_at_one
-    if data.distinct_scores == 2 and share > 1 - 1e-12:
+    if data.hard_labels:
         return [Sentence("hard-labels", "The scores are only 0 and 1: decisions, not probabilities.")]
     if share < SATURATED:
         return []
@@ -243,10 +244,10 @@ def _what_the_map_does(evidence: Evidence, after: Side, gain: Gain) -> list[Sent
 
 
 def _gain_sentence(evidence: Evidence, after: Side, gain: Gain) -> Sentence:
-    change = "from {} to {}".format(*fixed_pair(gain.baseline, gain.after))
     subject = f"Judged on rows it was not fitted on, the map ({evidence.calibrator})"
     if gain.over != "before":
-        subject = f"Against predicting the base rate for every row, and {subject[0].lower()}{subject[1:]}"
+        return _against_base_rate(subject, gain)
+    change = "from {} to {}".format(*fixed_pair(gain.baseline, gain.after))
     if gain.gain <= 0:
         return Sentence("no-gain", f"{subject} does not lower the expected {gain.measure} ({change}).")
     if not gain.clear:
@@ -255,6 +256,15 @@ def _gain_sentence(evidence: Evidence, after: Side, gain: Gain) -> Sentence:
     share = percent(gain.gain / gain.baseline)
     more = _brier_too(evidence.before, after) if gain.measure == "log loss" and evidence.before else ""
     return Sentence("gain", f"{subject} lowers the expected {gain.measure} {change}, by {share}{more}.")
+
+
+def _against_base_rate(subject: str, gain: Gain) -> Sentence:
+    base, after = fixed_pair(gain.baseline, gain.after)
+    text = f"{subject} has an expected {gain.measure} of {after}; predicting the base rate for every row gives {base}."
+    if gain.clear:
+        return Sentence("gain", text)
+    chance = f" Chance alone can make that difference (standard error {general(gain.error)})."
+    return Sentence("no-gain", text) if gain.gain <= 0 else Sentence("gain-unclear", text + chance)
 
 
 def _brier_too(before: Side, after: Side) -> str:
@@ -271,6 +281,8 @@ def _advice(said: Verdict, evidence: Evidence) -> list[Sentence]:
     texts: dict[Verdict, str] = {
         "constant": f"Without a better score, the honest probability of every row is the base rate, {base}.",
         "not-cross-fitted": "Use no map yet: nothing here shows that it helps. Collect more rows of both classes.",
+        "decisions": "Give the model's probabilities or decision values instead of its decisions: from these scores only "
+        "two probabilities can be learned, the event rates of the two groups.",
         "flipped": f"Do nothing with these scores until this is settled. Check which label is the event (here "
         f"{data.event}) and whether the score is of the other class; if so, give {_turned(data)} instead. The map "
         f"below would turn the ranking round without asking.",
@@ -305,10 +317,7 @@ def _other_map(evidence: Evidence) -> str:
 
 
 def _better_scores(evidence: Evidence) -> list[Sentence]:
-    codes = {sentence.code for sentence in _saturation(evidence)}
-    if "hard-labels" in codes:
-        return [Sentence("use-scores", "Give the model's probabilities or decision values instead of its decisions.")]
-    if "saturated" in codes:
+    if any(sentence.code == "saturated" for sentence in _saturation(evidence)):
         text = (
             "If the model can give log-odds (or log-probabilities), start from those: they keep the order that is lost."
         )
@@ -363,7 +372,7 @@ def _chance(evidence: Evidence) -> Sentence:
 def _reading(data: Data) -> list[Sentence]:
     said = []
     if data.scale == "probability":
-        text = "Whether the scores are meant as probabilities: they lie in [0, 1] and were read so."
+        text = "Whether the scores are meant as probabilities: they lie in [0,\u00a01] and were read so."
         said.append(Sentence("read-as-probabilities", text))
     if data.weighted:
         text = "Whether the weights are frequencies: a row of weight 2 was counted as two rows of evidence."

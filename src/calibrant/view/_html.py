@@ -136,7 +136,7 @@ class _Panel(NamedTuple):
 
 def _panel(side: Side, sides: list[Side]) -> _Panel:
     tallest = max(weight for one in sides for weight in one.reliability.bar_weights)
-    decimals = _bin_decimals(side.reliability.bins)
+    decimals = _bin_decimals([b for one in sides for b in one.reliability.bins])
     return _Panel(
         side.name,
         Markup(_charts.reliability_chart(side, tallest)),
@@ -145,16 +145,16 @@ def _panel(side: Side, sides: list[Side]) -> _Panel:
     )
 
 
-def _bin_decimals(bins: tuple[Bin, ...]) -> int:
-    """Decimals of the percentages in a table of bins: one where bins are wide, more where all are rare."""
-    highest = max([b.high for b in bins] + [b.observed_rate or 0.0 for b in bins])
-    lowest = min(b.low for b in bins)
-    reach = min(highest, 1 - lowest)
-    return 1 if reach >= 0.2 else 2 if reach >= 0.02 else 3
+def _bin_decimals(bins: list[Bin]) -> int:
+    """Decimals of the percentages in the tables of bins: one usually, more where all rates are close to 0 or to 1."""
+    rates = [rate for b in bins for rate in (b.mean_predicted, b.observed_rate) if rate is not None]
+    reach = min(max(rates), 1 - min(rates))
+    return 1 if reach >= 0.05 else 2 if reach >= 0.01 else 3 if reach >= 0.001 else 4
 
 
 def _bin_row(b: Bin, decimals: int) -> list[str]:
-    ends = f"{_plain(b.low, decimals)} – {_plain(b.high, decimals)}"
+    whole = all(abs(100 * end - round(100 * end)) < 1e-9 for end in (b.low, b.high))
+    ends = " – ".join(_plain(end, 0 if whole else decimals) for end in (b.low, b.high))
     if b.mean_predicted is None or b.observed_rate is None or b.gap is None:
         return [ends, "0", EMPTY, EMPTY, EMPTY]
     rates = [_plain(b.mean_predicted, decimals), _plain(b.observed_rate, decimals)]

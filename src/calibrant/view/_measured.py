@@ -2,7 +2,7 @@
 
 Invariant: everything here is a plain finite number, or None with the reason. `score = miscalibration - discrimination
 + uncertainty` holds in every `Parts` whose score is finite.
-May import NumPy, the kernels, `calibrant.data`, `calibrant.metrics` and `_curves` beside this file.
+May import NumPy, the kernels, `calibrant.data`, `calibrant.metrics` and `_curves`, `_words` beside this file.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds
 from calibrant.errors import InputError
 from calibrant.view import _curves
+from calibrant.view._words import count, counted
 
 JUDGE_BINS = 15
 CLEAR = 2.0
@@ -143,12 +144,15 @@ def wrong_at_ends(table: ScoreTable) -> tuple[float, float]:
 
 
 def _certain_and_wrong(table: ScoreTable) -> str:
-    denied, promised = wrong_at_ends(table)
-    texts = []
-    if denied:
-        texts.append(f"the event happened at probability 0 (weight {denied:,.6g})")
-    if promised:
-        texts.append(f"the event did not happen at probability 1 (weight {promised:,.6g})")
+    weighted = table.total_weight != table.n_rows
+    ends = zip(
+        wrong_at_ends(table), ("the event happened at probability 0", "the event did not happen at probability 1")
+    )
+    texts = [
+        f"{said} ({f'weight {count(weight)}' if weighted else counted(weight, 'row')})"
+        for weight, said in ends
+        if weight
+    ]
     return " and ".join(texts)
 
 

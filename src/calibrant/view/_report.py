@@ -248,11 +248,11 @@ def _choose(calibrator: BinaryCalibrator | None, read_as: _ReadAs) -> tuple[Bina
         return calibrator, "It was asked for."
     if read_as == "probability":
         return AffineLogit(), (
-            "All scores lie in [0, 1], so they were read as probabilities, and a straight line on their log-odds is "
+            "All scores lie in [0,\u00a01], so they were read as probabilities, and a straight line on their log-odds is "
             "the simplest map that can mend over-confidence and a wrong base rate without learning noise."
         )
     return PlattScaling(), (
-        "Some scores lie outside [0, 1], so they are no probabilities, and a sigmoid of the score is the simplest map "
+        "Some scores lie outside [0,\u00a01], so they are no probabilities, and a sigmoid of the score is the simplest map "
         "that makes them so."
     )
 

@@ -132,7 +132,7 @@ class Frame:
 
     def y_name(self, words: str) -> str:
         """The name of the vertical axis, above it at the left, so that it reads without turning the head."""
-        return text(self.left, self.top - 9, words, "name", "start")
+        return text(self.left, self.top - 13, words, "name", "start")
 
 
 def steps(low: float, high: float, count: int = 5) -> list[float]:

@@ -1,8 +1,8 @@
 """Weights of a mixture of forecasts that minimise its log loss.
 
 Maximises `f(w) = sum_i n_i log(sum_c w_c q_ic) + sum_c a_c log w_c` over the simplex, a_c > 0, by Newton steps along
-the simplex with halving; q_ic is the probability that forecast c gave to what was observed in cell i, n_i its weight. The
-objective is concave and self-concordant, so a dozen steps end it. May import NumPy.
+the simplex with halving; q_ic is the probability that forecast c gave to what was observed in cell i, n_i its
+weight. The objective is concave and self-concordant, so a dozen steps end it. May import NumPy.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def fit_penalised(design: Floats, positives: Floats, totals: Floats, penalty: Fl
         p = expit(design @ at)
         gradient = design.T @ (totals * p - positives) + penalty @ at
         curvature = (design.T * (totals * p * (1 - p))) @ design + penalty
-        step = np.linalg.lstsq(curvature, gradient, rcond=1e-14)[0]
+        step: Floats = np.asarray(np.linalg.lstsq(curvature, gradient, rcond=1e-14)[0], dtype=np.float64)
         decrement = float(gradient @ step)
         if decrement <= 1e-12 * (1 + abs(loss)):
             break

@@ -32,10 +32,10 @@ def _label_one(positives: Floats, weights: Floats) -> Floats:
     if size < MANY:
         out = [0.0] * (2 * size - 1)
         _bridges.function(x.tolist(), y.tolist(), [0] * size, [0] * size, out)
-        return np.clip(np.array(out), 0.0, 1.0)
+        return np.asarray(np.clip(np.array(out), 0.0, 1.0))
     values = np.empty(2 * size - 1)
     _bridges(x, y, np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64), values)
-    return np.clip(values, 0.0, 1.0)
+    return np.asarray(np.clip(values, 0.0, 1.0))
 
 
 @compiled("FFI*I*F*")

@@ -160,13 +160,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         parts = list(self._parts(X, labels, weights, groups))
         self.oof_scores_ = _gathered(parts, len(labels))
         held = ~np.isnan(self.oof_scores_).reshape(len(labels), -1).any(axis=1)
-        scored = (self.oof_scores_[held], codes[held], None if weights is None else weights[held])
+        scored = (self.oof_scores_[held], codes[held], _at(weights, held))
         self.evaluation_ = self._judge(*scored)
         if self.ensemble:
             self.calibrated_ = [
                 (
                     part.model,
-                    self._calibrator(part.scores, codes[part.held], None if weights is None else weights[part.held]),
+                    self._calibrator(part.scores, codes[part.held], _at(weights, part.held)),
                 )
                 for part in parts
             ]
@@ -191,7 +191,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             yield _Part(model, np.arange(len(labels)), self._scores(model, X))
             return
         for train, test in check_cv(self.cv, labels, classifier=True).split(X, labels, groups):
-            model = self._model(_safe_indexing(X, train), labels[train], None if weights is None else weights[train])
+            model = self._model(_safe_indexing(X, train), labels[train], _at(weights, train))
             yield _Part(model, np.asarray(test), self._scores(model, _safe_indexing(X, test)))
 
     def _model(self, X: Any, labels: NDArray[Any], weights: Floats | None) -> Any:
@@ -229,15 +229,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _judge(self, scores: Floats, codes: NDArray[np.intp], weights: Floats | None) -> OutOfFoldEvaluation:
         after = self._cross_fitted(scores, codes, weights)
-        options = {"sample_weight": weights}
         columns = scores if scores.ndim == 2 else np.column_stack([1 - scores, scores])
         honest = columns.min() >= 0 and columns.max() <= 1
         return OutOfFoldEvaluation(
             len(codes),
-            log_loss(codes, columns, **options) if honest else float("nan"),
-            log_loss(codes, after, **options),
-            brier_score(codes, columns, **options) if honest else float("nan"),
-            brier_score(codes, after, **options),
+            log_loss(codes, columns, sample_weight=weights) if honest else float("nan"),
+            log_loss(codes, after, sample_weight=weights),
+            brier_score(codes, columns, sample_weight=weights) if honest else float("nan"),
+            brier_score(codes, after, sample_weight=weights),
         )
 
     def _cross_fitted(self, scores: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Floats:
@@ -249,7 +248,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         for train, test in splits:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                made = self._calibrator(scores[train], codes[train], None if weights is None else weights[train])
+                made = self._calibrator(scores[train], codes[train], _at(weights, train))
             after[test] = made.predict_proba(scores[test])
         return after
 
@@ -308,6 +307,10 @@ def _weight_argument(model: Any) -> str | None:
     return _weight_argument(inner) if inner is not None else None
 
 
+def _at(weights: Floats | None, rows: Any) -> Floats | None:
+    return None if weights is None else weights[rows]
+
+
 def _gathered(parts: list[_Part], n_rows: int) -> Floats:
     """Each row's score, averaged over the test parts it is in; NaN for none."""
     shape = (n_rows, *parts[0].scores.shape[1:])
@@ -326,8 +329,8 @@ def _warn_of_copies(X: Any) -> None:
     copies = 1 - len(np.unique(X, axis=0)) / len(X)
     if copies > MANY_COPIES:
         warnings.warn(
-            f"{copies:.0%} of the rows of X are copies of others. Copies in different folds make the scores look better "
-            f"than they are: drop them, or give groups and a splitter by group (for example StratifiedGroupKFold).",
+            f"{copies:.0%} of the rows of X are copies of others. Copies in different folds make the scores look "
+            f"better than they are: drop them, or give groups and a splitter by group (for example StratifiedGroupKFold).",
             DataWarning,
             stacklevel=4,
         )

@@ -73,7 +73,7 @@ class HistogramBinning(BinaryCalibrator):
         positives = np.bincount(place, distinct.positives, self.n_bins)
         weight = np.bincount(place, distinct.weight, self.n_bins)
         inner = np.nextafter(edges[1:-1], np.inf)  # a bin holds its upper edge
-        return StepMap(distinct.classes, inner, _filled(positives, weight))
+        return StepMap(distinct.classes, inner, _filled(positives.astype(np.float64), weight.astype(np.float64)))
 
 
 def _equal_mass(distinct: ScoreTable, n_bins: int) -> StepMap:

@@ -87,7 +87,8 @@ def out_of_fold(
             chosen += [p, 1 - p]
             counts += [held.positives / repeats, held.negatives / repeats]
             fold_of.append(np.full(2 * len(held), repeat * folds + number))
-    return Outcome(np.concatenate(chosen), np.concatenate(counts), np.concatenate(fold_of))
+    seen = np.concatenate(counts) > 0
+    return Outcome(np.concatenate(chosen)[seen], np.concatenate(counts)[seen], np.concatenate(fold_of)[seen])
 
 
 def quiet_map(candidate: BinaryCalibrator, table: ScoreTable) -> BinaryMap:
@@ -119,9 +120,9 @@ def coarsened(distinct: ScoreTable) -> ScoreTable:
 def in_sample(table: ScoreTable, candidates: Sequence[BinaryCalibrator]) -> Outcome:
     """Forecasts of fits to the very rows: only for the identity, which fits nothing."""
     p = np.column_stack([quiet_map(one, table)(table.scores) for one in candidates])
-    return Outcome(
-        np.concatenate([p, 1 - p]), np.concatenate([table.positives, table.negatives]), np.zeros(2 * len(table))
-    )
+    counts = np.concatenate([table.positives, table.negatives])
+    seen = counts > 0
+    return Outcome(np.concatenate([p, 1 - p])[seen], counts[seen], np.zeros(int(seen.sum())))
 
 
 def repeats(rows: float) -> int:
@@ -136,8 +137,7 @@ def prior_counts(candidates: int) -> Floats:
 
 def weigh(outcome: Outcome, prior: Floats) -> Floats:
     """Weights of the mixture with the least log loss; the smallest are dropped."""
-    seen = outcome.counts > 0
-    weights = mixing.mixture_weights(outcome.chosen[seen], outcome.counts[seen], prior)
+    weights = mixing.mixture_weights(outcome.chosen, outcome.counts, prior)
     kept = np.where(weights >= LEAST_WEIGHT, weights, 0.0)
     return np.asarray(kept / kept.sum())
 
@@ -158,8 +158,10 @@ def results(candidates: Sequence[BinaryCalibrator], outcome: Outcome, weights: F
     for k, candidate in enumerate(candidates):
         by_fold = _by_fold(losses[:, k], outcome)
         difference = losses[:, k] - losses[:, 0]
-        mean = float(outcome.counts @ difference / total)
-        error = float(np.sqrt(outcome.counts @ (difference - mean) ** 2) / total)
+        error = np.inf
+        if np.isfinite(difference).all():
+            mean = float(outcome.counts @ difference / total)
+            error = float(np.sqrt(outcome.counts @ (difference - mean) ** 2) / total)
         made.append(
             CandidateResult(
                 type(candidate).__name__,
@@ -188,8 +190,8 @@ def reason(found: tuple[CandidateResult, ...], table: ScoreTable, margins: bool,
     closest = min(found[1:], key=lambda one: one.log_loss)
     if best is as_is:
         return (
-            f"{start}The scores are left nearly alone ({as_is.weight:.0%} of the weight): out of fold their log loss is "
-            f"{as_is.log_loss:.4f}, and the best candidate, {closest.name}, has {closest.log_loss:.4f} ({rows})."
+            f"{start}The scores are left nearly alone ({as_is.weight:.0%} of the weight): out of fold their log loss "
+            f"is {as_is.log_loss:.4f}, and the best candidate, {closest.name}, has {closest.log_loss:.4f} ({rows})."
         )
     gain = as_is.log_loss - best.log_loss
     return (

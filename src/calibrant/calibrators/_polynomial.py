@@ -122,7 +122,7 @@ class QuadraticLogit(BinaryCalibrator):
             fit = target.fit(z, z * z)
         if fit.outcome == newton.SINGULAR:
             return self._without_bend(z, target)
-        b, w1, w2 = fit.coefficients
+        _, w1, w2 = fit.coefficients
         if w1 + 2 * w2 * low >= 0 and w1 + 2 * w2 * high >= 0:
             return fit.coefficients
         return _on_an_edge(z, low, high, target)

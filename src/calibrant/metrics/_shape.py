@@ -93,8 +93,8 @@ def shape_diagnosis(
     Returns
     -------
     ShapeDiagnosis
-        Together the tests call calibrated scores distorted in about 5 % of samples; of the verdicts the first that applies of: not monotone, bent or S-shaped, affine, not
-        enough rows to tell, calibrated.
+        Together the tests call calibrated scores distorted in about 5 % of samples. Of the verdicts the first that
+        applies of: not monotone, bent or S-shaped, affine, not enough rows to tell, calibrated.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def _slope_error(z: Floats, weight: Floats, p: Floats) -> float:
 def _cubic(z: Floats, distinct: ScoreTable, line: newton.LogisticFit) -> _Cubic:
     """The gain of a square and of a cube over the line, on standardised log-odds limited to their inner part."""
     share = np.cumsum(distinct.weight) / distinct.weight.sum()
-    low, high = z[np.searchsorted(share, INNER)], z[min(np.searchsorted(share, 1 - INNER), len(z) - 1)]
+    low, high = z[int(np.searchsorted(share, INNER))], z[min(int(np.searchsorted(share, 1 - INNER)), len(z) - 1)]
     weight = distinct.weight
     u = np.clip(z, low, high)
     deviation = float(np.sqrt(weight @ (u - weight @ u / weight.sum()) ** 2 / weight.sum()))

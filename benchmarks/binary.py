@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from _timing import Row, header, measure, print_rows
 from sklearn.calibration import _SigmoidCalibration, calibration_curve
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 import calibrant
+from _timing import Row, header, measure, print_rows
 
 
 def rows_of(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -93,6 +93,18 @@ BINARY = [
     ),
     # p1 / (1 - p0 + p1) of a constant score: between the rates with one row more.
     Binary("Venn-Abers", ca.VennAbers, "score", steps=True, constant="near"),
+    # A mixture holds the identity and Venn-Abers: it may fall, and a constant is moved part of the way.
+    Binary(
+        "automatic", lambda: ca.AutoCalibrator(from_logits=False), monotone=False, folds=True, constant="other"
+    ),
+    Binary(
+        "automatic of logits",
+        lambda: ca.AutoCalibrator(from_logits=True),
+        "logit",
+        monotone=False,
+        folds=True,
+        constant="other",
+    ),
 ]
 
 MANY = [
@@ -119,6 +131,7 @@ MANY = [
         "logit",
         True,
     ),
+    Many("automatic", lambda **given: ca.AutoCalibrator(from_logits=False, **given)),
     Many("one-vs-rest affine", lambda **given: ca.OneVsRest(ca.AffineLogit(), **given)),
     Many(
         "one-vs-rest affine of logits",

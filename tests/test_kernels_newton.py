@@ -140,8 +140,7 @@ def test_separable_rows_have_no_optimum(n, shared):
     y = (np.arange(n) >= n // 2).astype(np.uint8)
     fit = newton.fit_logistic_rows(x, y, None, 0.0, 1.0)
     assert (fit.converged, fit.outcome) == (False, newton.SEPARABLE)
-    assert np.all(np.isfinite(fit.coefficients))
-    assert fit.coefficients[1] > 0
+    assert_allclose(fit.coefficients, [math.log(y.mean() / (1 - y.mean())), 0.0], atol=1e-12)
     corrected = newton.fit_logistic_rows(x, y, None, 1e-4, 1 - 1e-4)
     assert (corrected.converged, corrected.outcome) == (True, newton.OK)
 
@@ -153,6 +152,27 @@ def test_one_overlapping_row_is_enough_for_an_optimum():
     fit = newton.fit_logistic_rows(x, y, None, 0.0, 1.0)
     assert fit.converged
     assert fit.coefficients[1] > 100
+
+
+def test_a_row_far_out_hides_nothing():
+    rng = np.random.default_rng(9)
+    x = rng.normal(size=40)
+    y = (rng.random(40) < 1 / (1 + np.exp(-2 * x))).astype(np.uint8)
+    near = newton.fit_logistic_rows(x, y, None, 0.0, 1.0)
+    for far in (1e3, 1e6, 1e9, 1e20):
+        fit = newton.fit_logistic_rows(np.append(x, far), np.append(y, 1).astype(np.uint8), None, 0.0, 1.0)
+        assert fit.outcome == newton.OK
+        assert_allclose(fit.coefficients, near.coefficients, rtol=1e-9)
+        assert fit.loss == pytest.approx(near.loss, rel=1e-9)
+
+
+def test_two_columns_that_separate_are_found_out():
+    rng = np.random.default_rng(10)
+    x, z = rng.normal(size=(2, 200))
+    hits = (x + z > 0).astype(float)
+    assert newton.fit_logistic((x, z), hits, None).outcome == newton.SEPARABLE
+    hits[0] = 1 - hits[0]
+    assert newton.fit_logistic((x, z), hits, None).outcome == newton.OK
 
 
 def test_rare_events():

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from calibrant._kernels._one_thread import one_blas_thread
 from calibrant._kernels.class_blocks import ClassBlocks
 from calibrant._kernels.softmax import Floats
 
@@ -117,7 +118,8 @@ class Multinomial:
 
     def __init__(self, rows: ClassBlocks, shape: Shape, penalty: Floats, centre: Floats) -> None:
         self.rows, self.shape, self.penalty, self.centre = rows, shape, penalty, centre
-        self.observed = rows.sums(self._observe)[0] / rows.total
+        with one_blas_thread():
+            self.observed = rows.sums(self._observe)[0] / rows.total
         self.scale = float(np.linalg.norm(self.observed)) or 1.0
 
     def _observe(self, first: int, last: int) -> tuple[Floats]:
@@ -221,10 +223,15 @@ class Multinomial:
 
 def minimise(problem: Multinomial, start: Floats | None = None) -> Fit:
     """Newton steps with halving from the centre of the penalty, to the optimum."""
+    with one_blas_thread():
+        return _minimise(problem, start)
+
+
+def _minimise(problem: Multinomial, start: Floats | None) -> Fit:
     rows = problem.rows
     if start is None and rows.scores.size >= 8 * SAMPLE:
         sample = Multinomial(rows.thinned(8), problem.shape, problem.penalty, problem.centre)
-        start = minimise(sample).theta
+        start = _minimise(sample, None).theta
     point = problem.at(problem.centre.copy() if start is None else start)
     dense = point.theta.size <= MOST_DENSE
     finished = FINISHED if rows.held else FINISHED_MANY

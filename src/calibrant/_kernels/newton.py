@@ -20,18 +20,18 @@ from calibrant._kernels.likelihood import log_odds
 Floats = NDArray[np.float64]
 OK, SEPARABLE, SINGULAR = 0, 1, 2
 BLOCK = 2**14
-MAX_STEPS = 60
+MAX_STEPS = 200
 SAMPLE = 2**13
 """Rows of the sample at least; fewer than eight times as many rows are fitted at once."""
 FLAT = 1e-13
-"""A curvature (per unit weight, in standard units) that is no curvature."""
+"""A curvature (per unit weight, in standard units) or an eigenvalue of correlations that is none."""
 
 
 class LogisticFit(NamedTuple):
     """Coefficients (intercept first), whether they are the optimum, loss there without penalty, outcome code.
 
-    Code 1: no finite optimum (separable rows), the coefficients are where the fit stopped. Code 2: the columns are
-    not independent (one is constant), the coefficients are those of the intercept alone.
+    Code 1: no finite optimum (separable rows). Code 2: the columns are not independent (one is constant). With both,
+    the coefficients are those of the intercept alone.
     """
 
     coefficients: Floats
@@ -41,19 +41,24 @@ class LogisticFit(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """Columns in a range where squares are safe, times 2^power, used as u_j = (x_j - mean_j)."""
+    """Columns in a range where squares are safe, times 2^power, used as u_j = (x_j - centre_j)."""
 
     values: tuple[Floats, ...]
     powers: NDArray[np.int64]
-    means: Floats
+    centres: Floats
     reach: Floats
     """Greatest |u_j|; 0 for a constant column."""
+    bulk: Floats
+    """Half the distance of the quartiles."""
 
 
 class _Rows(NamedTuple):
     """Rows, and the sums over them that do not depend on the coefficients."""
 
     columns: _Columns
+    positives: NDArray[np.uint8] | Floats
+    targets: tuple[float, float]
+    """What a positive of 0 and of 1 stand for."""
     totals: Floats | None
     size: int
     weight: float
@@ -132,20 +137,23 @@ def _fit(
     penalty = np.zeros_like(back) if ridge is None else back.T @ (ridge[:, None] * back)
     begin: Floats = np.zeros(len(back))
     begin[0] = _intercept(rows)
+    without = LogisticFit(begin, False, _pass(rows, deviations, begin).loss, SINGULAR)
     if np.linalg.eigvalsh(_correlations(rows, deviations) + penalty / rows.weight)[0] < FLAT:
-        return LogisticFit(begin, False, _pass(rows, deviations, begin).loss, SINGULAR)
+        return without
+    if ridge is None and len(columns) == 1 and _separable(rows):
+        return without._replace(outcome=SEPARABLE)
     if start is not None:
         begin = np.linalg.solve(back, start).astype(np.float64)
     elif rows.size >= 8 * SAMPLE:
-        thin = _thin(rows, positives, targets)
+        thin = _thin(rows)
         guess = _newton(thin, deviations, penalty * (thin.weight / rows.weight), begin)
         begin = guess.coefficients if guess.converged else begin
     fit = _newton(rows, deviations, penalty, begin)
-    return fit._replace(coefficients=back @ fit.coefficients)
+    return fit._replace(coefficients=back @ fit.coefficients) if fit.converged else without._replace(outcome=SEPARABLE)
 
 
 def _in_range(columns: tuple[Floats, ...], totals: Floats | None) -> _Columns:
-    values, powers, means, reach = [], [], [], []
+    values, powers, centres, reach, bulk = [], [], [], [], []
     for x in columns:
         low, high = float(x.min()), float(x.max())
         largest = max(high, -low)
@@ -153,19 +161,42 @@ def _in_range(columns: tuple[Floats, ...], totals: Floats | None) -> _Columns:
         if largest > 0.0 and not 1e-100 < largest < 1e100:
             power = min(-math.frexp(largest)[1], 1000)
             x, low, high = np.ldexp(x, power), math.ldexp(low, power), math.ldexp(high, power)
-        mean = float(x.mean() if totals is None else dot(x, totals) / totals.sum())
+        centre = float(x.mean() if totals is None else dot(x, totals) / totals.sum())
+        few = np.sort(x[:: max(len(x) // SAMPLE, 1)])
+        half = float(few[3 * len(few) // 4] - few[len(few) // 4]) / 2
+        far = half > 0.0 and max(high - centre, centre - low) > 1e6 * half
+        centre = float(few[len(few) // 2]) if far else centre
         values.append(x)
         powers.append(power)
-        means.append(mean)
-        reach.append(max(high - mean, mean - low) if low < high else 0.0)
-    return _Columns(tuple(values), np.array(powers, dtype=np.int64), np.array(means), np.array(reach))
+        centres.append(centre)
+        reach.append(max(high - centre, centre - low) if low < high else 0.0)
+        bulk.append(half)
+    return _Columns(tuple(values), np.array(powers, dtype=np.int64), np.array(centres), np.array(reach), np.array(bulk))
 
 
-def _thin(rows: _Rows, positives: NDArray[np.uint8] | Floats, targets: tuple[float, float]) -> _Rows:
+def _separable(rows: _Rows) -> bool:
+    """Whether one column separates the classes: no score of one lies between two scores of the other."""
+    if rows.targets != (0.0, 1.0):
+        return False
+    (x,) = rows.columns.values
+    ends = [math.inf, -math.inf, math.inf, -math.inf]
+    for at in _blocks(rows.size):
+        whole = 1.0 if rows.totals is None else rows.totals[at]
+        for k, chosen in ((0, rows.positives[at] > 0), (2, rows.positives[at] < whole)):
+            part = x[at][chosen]
+            ends[k] = min(ends[k], float(part.min(initial=math.inf)))
+            ends[k + 1] = max(ends[k + 1], float(part.max(initial=-math.inf)))
+        if ends[0] < ends[3] and ends[2] < ends[1]:
+            return False
+    return True
+
+
+def _thin(rows: _Rows) -> _Rows:
     """About 8 SAMPLE rows, evenly spaced."""
     every = max(rows.size // (8 * SAMPLE), 8)
     columns = rows.columns._replace(values=tuple(np.ascontiguousarray(x[::every]) for x in rows.columns.values))
-    return _sum_rows(columns, positives[::every], None if rows.totals is None else rows.totals[::every].copy(), targets)
+    totals = None if rows.totals is None else rows.totals[::every].copy()
+    return _sum_rows(columns, rows.positives[::every].copy(), totals, rows.targets)
 
 
 def _sum_rows(
@@ -176,7 +207,7 @@ def _sum_rows(
     for at in _blocks(size):
         part = np.multiply(positives[at], high - low)
         part += low
-        units = [x[at] - mean for x, mean in zip(columns.values, columns.means)]
+        units = [x[at] - centre for x, centre in zip(columns.values, columns.centres)]
         weighted = units if totals is None else [unit * totals[at] for unit in units]
         cross[0] += part.sum()
         moments[0, 0] += at.stop - at.start if totals is None else totals[at].sum()
@@ -185,7 +216,7 @@ def _sum_rows(
             moments[j, 0] += weighted[j - 1].sum()
             for k in range(1, j + 1):
                 moments[j, k] += dot(weighted[j - 1], units[k - 1])
-    return _Rows(columns, totals, size, float(moments[0, 0]), cross, _symmetric(moments))
+    return _Rows(columns, positives, targets, totals, size, float(moments[0, 0]), cross, _symmetric(moments))
 
 
 def _blocks(size: int) -> list[slice]:
@@ -207,7 +238,7 @@ def _correlations(rows: _Rows, deviations: Floats) -> Floats:
 def _back_transform(columns: _Columns, deviations: Floats) -> Floats:
     """Matrix from the coefficients of columns in standard units to those of the columns given."""
     back = np.eye(len(deviations) + 1)
-    back[0, 1:] = -columns.means / deviations
+    back[0, 1:] = -columns.centres / deviations
     with np.errstate(over="ignore"):
         np.fill_diagonal(back[1:, 1:], np.ldexp(1.0 / deviations, columns.powers))
     return back
@@ -221,11 +252,18 @@ def _intercept(rows: _Rows) -> float:
 def _newton(rows: _Rows, deviations: Floats, penalty: Floats, gamma: Floats) -> LogisticFit:
     """Newton steps in standard units; a step that raises the loss is halved."""
     at = _penalised(rows, deviations, penalty, gamma)
+    # A row far out makes a unit of which the curvature of all others is an invisible part: look at theirs.
+    units = np.concatenate(([1.0], deviations / np.maximum(rows.columns.bulk, deviations * 1e-100)))
     for _ in range(MAX_STEPS):
-        if np.linalg.eigvalsh(at.curvature)[0] < FLAT * rows.weight:
-            return LogisticFit(gamma, False, at.loss, SEPARABLE)
-        step = np.linalg.solve(at.curvature, at.gradient)
-        if float(np.abs(step).max()) <= 1e-8 * (1.0 + float(np.abs(gamma).max())):
+        bends = np.diag(at.curvature)
+        if np.any(bends * units * units < FLAT * rows.weight):
+            break
+        scale = 1.0 / np.sqrt(bends)
+        balanced = at.curvature * np.outer(scale, scale)
+        if np.linalg.eigvalsh(balanced)[0] < FLAT:
+            break
+        step = scale * np.linalg.solve(balanced, scale * at.gradient)
+        if np.all(np.abs(step) <= 1e-8 * (1.0 + np.abs(gamma))):
             gamma = gamma - step
             loss = at.loss - 0.5 * float(step @ at.gradient) - 0.5 * float(gamma @ penalty @ gamma)
             return LogisticFit(gamma, True, loss, OK)
@@ -246,19 +284,26 @@ def _penalised(rows: _Rows, deviations: Floats, penalty: Floats, gamma: Floats) 
 
 def _pass(rows: _Rows, deviations: Floats, gamma: Floats) -> _At:
     """One pass over the rows: loss, gradient and curvature in standard units."""
-    width = len(gamma)
+    width, (low, high) = len(gamma), rows.targets
     scale = np.concatenate(([1.0], 1.0 / deviations))
     slopes = gamma * scale
     wide = abs(slopes[0]) + float(np.abs(slopes[1:]) @ rows.columns.reach) > 700.0
-    logs, sums, squares = 0.0, np.zeros(width), np.zeros((width, width))
-    room = np.empty((width + 2, min(BLOCK, rows.size)))
+    loss = 0.0 if wide else dot(slopes, rows.moments[0] - rows.cross)
+    sums, squares = np.zeros(width), np.zeros((width, width))
+    room = np.empty((width + 3, min(BLOCK, rows.size)))
     for at in _blocks(rows.size):
-        p, w, spare, *units = room[:, : at.stop - at.start]
+        p, w, spare, soft, *units = room[:, : at.stop - at.start]
         p.fill(-slopes[0])
-        for unit, x, mean, slope in zip(units, rows.columns.values, rows.columns.means, slopes[1:]):
-            np.subtract(x[at], mean, out=unit)
+        for unit, x, centre, slope in zip(units, rows.columns.values, rows.columns.centres, slopes[1:]):
+            np.subtract(x[at], centre, out=unit)
             p -= np.multiply(unit, slope, out=spare)
-        logs += _bend(p, w, spare, None if rows.totals is None else rows.totals[at], wide)
+        np.multiply(rows.positives[at], high - low, out=soft)
+        soft += low
+        totals = None if rows.totals is None else rows.totals[at]
+        if wide:
+            loss += _cut(p, soft, totals)
+        loss += _bend(p, w, spare, totals, wide)
+        p -= soft
         sums[0] += p.sum()
         squares[0, 0] += w.sum()
         for j, unit in enumerate(units, start=1):
@@ -267,25 +312,31 @@ def _pass(rows: _Rows, deviations: Floats, gamma: Floats) -> _At:
             squares[j, 0] += weighted.sum()
             for k in range(1, j + 1):
                 squares[j, k] += dot(weighted, units[k - 1])
-    loss = logs + dot(slopes, rows.moments[0] - rows.cross)
-    return _At(loss, (sums - rows.cross) * scale, _symmetric(squares) * np.outer(scale, scale))
+    return _At(loss, sums * scale, _symmetric(squares) * np.outer(scale, scale))
+
+
+def _cut(p: Floats, soft: Floats, totals: Floats | None) -> float:
+    """Cut -eta at 700, where e might overflow; return the sum of t max(eta, 0) - s eta, which is the loss out there."""
+    share = np.where(p < 0.0, soft - (1.0 if totals is None else totals), soft)
+    loss = dot(share, p)
+    np.minimum(p, 700.0, out=p)
+    return loss
 
 
 def _bend(p: Floats, w: Floats, spare: Floats, totals: Floats | None, wide: bool) -> float:
-    """From -eta in p, write t p and t p (1 - p); return the sum of t log(1 + exp(-eta)).
+    """From -eta in p, write t p and t p (1 - p); return what the loss has beyond its straight part.
 
-    With e = exp(-eta) and p = 1 / (1 + e), 1 - p = e p holds to full relative accuracy; log(1 + exp(eta)) is
-    log(1 + e) + eta, and the sum of t eta is known without a pass. Where e might overflow (`wide`), -eta stops at 700.
+    With e = exp(-eta) and p = 1 / (1 + e), 1 - p = e p holds to full relative accuracy. The straight part is t eta -
+    s eta, whose sum needs no pass, and the rest t log(1 + e); or, when `wide`, that of `_cut` and t log(1 + exp(-|eta|)).
     """
-    logs = 0.0
+    np.exp(p, out=w)
     if wide:
-        np.minimum(p, 700.0, out=w)
-        excess = np.subtract(p, w, out=p)
-        logs = float(excess.sum()) if totals is None else dot(totals, excess)
-    np.exp(w if wide else p, out=w)
-    np.add(w, 1.0, out=spare)
-    logs += _sum_of_logs(spare, totals, p)
-    np.reciprocal(spare, out=p)
+        np.exp(np.negative(np.abs(p, out=spare), out=spare), out=spare)
+        spare += 1.0
+    else:
+        np.add(w, 1.0, out=spare)
+    logs = _sum_of_logs(spare, totals, p)
+    np.reciprocal(np.add(w, 1.0, out=p), out=p)
     w *= p
     w *= p
     if totals is not None:

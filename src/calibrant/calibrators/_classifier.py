@@ -330,7 +330,7 @@ def _warn_of_copies(X: Any) -> None:
     if copies > MANY_COPIES:
         warnings.warn(
             f"{copies:.0%} of the rows of X are copies of others. Copies in different folds make the scores look "
-            f"better than they are: drop them, or give groups and a splitter by group (for example StratifiedGroupKFold).",
+            f"better than they are: drop them, or give groups and a splitter by group (such as StratifiedGroupKFold).",
             DataWarning,
             stacklevel=4,
         )

@@ -16,6 +16,15 @@ May import every layer below.
 
 from __future__ import annotations
 
-from calibrant.cli._run import main
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    try:
+        from calibrant.cli._run import run
+    except KeyboardInterrupt:
+        return 130
+    return run(arguments)

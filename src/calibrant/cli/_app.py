@@ -55,8 +55,8 @@ def calibrant(
 
     Judge how honest the scores in a file are, learn a map that makes probabilities of them, and apply it.
 
-    Results go to standard output; progress, notes and errors to standard error. Exit codes: 0 done, 2 the input is
-    wrong, 1 a fault of calibrant.
+    Results go to standard output; progress, notes and errors to standard error.
+    Exit codes: 0 done, 2 the input is wrong, 1 a fault of calibrant.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

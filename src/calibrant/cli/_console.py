@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,20 @@ def show(*things: Any) -> None:
             out.print(thing, soft_wrap=True)
         else:
             out.print(thing)
+
+
+def show_list(items: Sequence[str]) -> None:
+    """Print sentences as a list; in a terminal, wrapped with their lines indented."""
+    out = console()
+    if not out.is_terminal:
+        show(*(f"- {item}" for item in items))
+        return
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for item in items:
+        grid.add_row("-", item)
+    out.print(grid)
 
 
 def show_raw(text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from calibrant.cli import _console
 from calibrant.cli._evaluation import BinnedError, Evaluation, evaluation
-from calibrant.cli._reading import Request, Rows, read_rows
+from calibrant.cli._reading import Request, Rows, range_of, read_rows
 from calibrant.cli._words import for_command_line, number, percent, rows_read
 from calibrant.errors import InputError
 from calibrant.maps import Map, load_map
@@ -38,6 +38,12 @@ def run_evaluate(request: Request, *, map_path: Path | None, n_bins: int, as_jso
 def _mapped(rows: Rows, record: Map) -> Any:
     if len(record.classes) != 2:
         raise InputError(f"--map must be a map of two classes, but this one has {len(record.classes)}.")
+    found = range_of(rows.table)
+    if record.reads == "probability" and not found.inside:
+        raise InputError(
+            f"The map reads probabilities, but {found.outside:,} of {len(rows.table):,} scores lie outside [0, 1] "
+            f"(they run from {found.low:.6g} to {found.high:.6g}). Is it the right column?"
+        )
     if str(record.classes[1]) != str(rows.table.classes[1]) and {*rows.table.classes} != {0, 1}:
         _console.note(
             f"The map was fitted for the event {record.classes[1]!r}, but here the event is {rows.table.classes[1]!r}."
@@ -87,9 +93,9 @@ RANKING = ("roc_auc", "average_precision")
 LABELS = {
     "log_loss": "Log loss",
     "brier_score": "Brier score",
-    "miscalibration": "  miscalibration",
-    "discrimination": "  discrimination",
-    "uncertainty": "  uncertainty",
+    "miscalibration": "  + miscalibration",
+    "discrimination": "  - discrimination",
+    "uncertainty": "  + uncertainty",
     "mean_score": "Mean score",
     "calibration_slope": "Calibration slope",
     "calibration_intercept": "Calibration intercept",
@@ -119,12 +125,12 @@ def _meanings(found: Evaluation) -> dict[str, str]:
     rate = percent(found.prevalence)
     return {
         "log_loss": "lower is better",
-        "brier_score": "lower is better; = first - second + third part:",
+        "brier_score": "lower is better; it is the sum of:",
         "miscalibration": "what a perfect recalibration would take off",
         "discrimination": "what the ranking gains over the base rate",
         "uncertainty": "the score of the base rate alone",
         "mean_score": f"the event rate is {rate}",
-        "calibration_slope": "1 is honest; below 1 over-confident, above 1 under-confident",
+        "calibration_slope": "1 is honest, below 1 over-confident",
         "calibration_intercept": "0 is honest, given the slope",
         "roc_auc": "1 ranks perfectly, 0.5 is chance",
         "average_precision": f"chance is {number(found.prevalence)}",
@@ -147,8 +153,8 @@ def _bins(binned: BinnedError) -> list[Any]:
         table.add_row(where, f"{row['rows']:,.0f}", f"{mean:.4f}", f"{rate:.4f}", f"{mean - rate:+.4f}")
     head = (
         f"Expected calibration error {number(binned.value, 5)} over these {binned.n_bins} bins of equal width; "
-        f"{number(binned.equal_mass_value, 5)} over as many of equal mass. It moves with the bins and is never 0 on "
-        f"real data: compare it with nothing but itself."
+        f"{number(binned.equal_mass_value, 5)} over bins of equal mass. It moves with the bins, and chance alone keeps "
+        f"it above 0 for the most honest scores: never choose a map by it."
     )
     tail = [f"{empty} of the {binned.n_bins} bins are empty."] if empty else []
     return [head, "", table, *tail]

@@ -84,8 +84,9 @@ def tell(report: Report) -> None:
 
     said = report.headline
     _console.show("", Text(said.title, style="bold"), "", _numbers(report))
-    _console.show("", *(sentence.text for sentence in said.found))
-    _console.show("", *(sentence.text for sentence in said.advice))
+    for head, sentences in (("What was found", said.found), ("What to do", said.advice)):
+        _console.show("", Text(head, style="bold"))
+        _console.show_list([sentence.text for sentence in sentences])
 
 
 def _numbers(report: Report) -> Any:

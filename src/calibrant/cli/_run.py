@@ -26,7 +26,7 @@ UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ =
 """The root of Typer's own errors, wherever the installed version keeps it."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             _show_own_warnings(debug)
-            code = _run([word for word in given if word != "--debug"])
+            code = _invoke([word for word in given if word != "--debug"])
             sys.stdout.flush()
             return code
     except BaseException as failure:
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _code_of(failure)
 
 
-def _run(words: list[str]) -> int:
+def _invoke(words: list[str]) -> int:
     from calibrant.cli._app import app
 
     returned = app(words, prog_name="calibrant", standalone_mode=False)
@@ -96,4 +96,5 @@ def _usage(failure: Any) -> str:
     """What Typer has to say about the arguments, and where to look."""
     context = getattr(failure, "ctx", None)
     where = f" Try '{context.command_path} --help'." if context is not None else ""
-    return " ".join(str(failure.format_message()).split()) + where
+    said = for_command_line(str(failure.format_message()))
+    return said + ("" if said.endswith((".", "?")) else ".") + where

@@ -25,6 +25,8 @@ _ON_THE_COMMAND_LINE = (
     (re.compile(r"\b(separator|decimal)=(?='|\")"), r"--\1 "),
     (re.compile(r"^(separator|decimal) must"), r"--\1 must"),
     (re.compile(r"\buse PlattScaling\b"), "use --method platt"),
+    (re.compile(r"^y (?=hold|must hold)"), "The label column "),
+    (re.compile(r"^Invalid value for '(--?[^']*)': (?:Value error, )?"), r"\1: "),
 )
 
 
@@ -51,9 +53,9 @@ def number(value: float, digits: int = 4) -> str:
     """A measure or a coefficient: fixed decimals, or a power of ten where those would hide it."""
     if math.isinf(value):
         return "infinite"
-    if value != 0 and not 1e-3 <= abs(value) < 1e5:
-        return f"{value:.{digits - 1}g}" if abs(value) >= 1e-3 else f"{value:.2e}"
-    return f"{value:.{digits}f}"
+    if abs(value) >= 1e5 or 1e-14 < abs(value) < 1e-3:
+        return f"{value:.{digits}g}" if abs(value) >= 1e5 else f"{value:.2e}"
+    return f"{0.0 if abs(value) <= 1e-14 else value:.{digits}f}"
 
 
 def rows_read(table: ScoreTable, name: str, dropped: int) -> str:
@@ -61,10 +63,10 @@ def rows_read(table: ScoreTable, name: str, dropped: int) -> str:
     rows = f"{table.n_rows:,} row{'' if table.n_rows == 1 else 's'}"
     weighted = "" if table.total_weight == table.n_rows else f", total weight {table.total_weight:,.6g}"
     event = "" if table.classes[1] in (1, True) else f" {table.classes[1]!r}"
-    left = f"; {dropped:,} with missing cells left out" if dropped else ""
+    left = f" Left out: {dropped:,} with missing cells." if dropped else ""
     return (
-        f"{rows} of {name}{weighted}: the event{event} in {table.total_positives:,.6g} "
-        f"({percent(table.prevalence)}){left}."
+        f"{rows} of {name}{weighted}: the event{event} in {table.total_positives:,.9g} "
+        f"({percent(table.prevalence)}).{left}"
     )
 
 
@@ -94,11 +96,11 @@ def map_in_words(record: Map) -> list[str]:
 
 def _slope_in_words(slope: float) -> str:
     if slope < 0:
-        return "slope below 0: the score falls as the event gets likelier"
+        return "slope below 0: the map turns the order of the scores round"
     if slope == 0:
-        return "slope 0: the scores say nothing about these labels"
+        return "slope 0: the same probability for every score"
     if abs(slope - 1) < 0.005:
-        return "slope 1: neither over- nor under-confident"
+        return "slope 1: log-odds keep their size"
     if slope < 1:
-        return "slope below 1: the scores are over-confident, and are drawn in"
-    return "slope above 1: the scores are under-confident, and are spread out"
+        return "slope below 1: log-odds are drawn in, which is what over-confident scores need"
+    return "slope above 1: log-odds are spread out, which is what under-confident scores need"

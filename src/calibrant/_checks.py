@@ -155,24 +155,40 @@ def probability_rows(array: Floats, name: str) -> Floats:
     """Rows of class probabilities (n, K) that sum to 1 (within 1e-4; such rows are divided by their sum)."""
     array = probabilities(finite(array, name), name)
     sums = array.sum(axis=1)
-    off = np.abs(sums - 1)
-    if array.size and off.max() > ROW_SUM_TOLERANCE:
-        row = int(np.argmax(off > ROW_SUM_TOLERANCE))
-        wrong = int((off > ROW_SUM_TOLERANCE).sum())
-        raise InputError(
-            f"The probabilities of a row of {name} must sum to 1, but {plural(wrong, 'row')} "
-            f"{'does' if wrong == 1 else 'do'} not: row {row} (counting from 0) sums to {sums[row]:.6g}. Give all "
-            f"classes, or divide each row by its sum if that is what you mean."
-        )
+    _rows_sum_to_one(sums, name)
     return array if np.all(sums == 1) else array / sums[:, None]
 
 
-def class_scores(values: NDArray[Any], name: str, *, reads: str = "score") -> Floats:
-    """Scores of K >= 2 classes, (n, K); `reads` as in `binary_scores`."""
-    array = numbers(values, name)
+def _rows_sum_to_one(sums: Floats, name: str) -> None:
+    off = np.abs(sums - 1)
+    if off.size == 0 or off.max() <= ROW_SUM_TOLERANCE:
+        return
+    row = int(np.argmax(off > ROW_SUM_TOLERANCE))
+    wrong = int((off > ROW_SUM_TOLERANCE).sum())
+    raise InputError(
+        f"The probabilities of a row of {name} must sum to 1, but {plural(wrong, 'row')} "
+        f"{'does' if wrong == 1 else 'do'} not: row {row} (counting from 0) sums to {sums[row]:.6g}. Give all "
+        f"classes, or divide each row by its sum if that is what you mean."
+    )
+
+
+def class_scores(values: NDArray[Any], name: str, *, reads: str = "score", keep_float32: bool = False) -> NDArray[Any]:
+    """Scores of K >= 2 classes, (n, K); `reads` as in `binary_scores`.
+
+    `keep_float32` makes no copy of a float32 array: it is checked, and its rows of probabilities are not divided by
+    their sum (the log-softmax of a fit does so).
+    """
+    kept = keep_float32 and values.dtype == np.float32
+    array = values if kept else numbers(values, name)
     if array.ndim != 2 or array.shape[1] < 2:
         raise InputError(f"{name} must have shape (n, K) with a column per class, but its shape is {array.shape}.")
     array = finite(array, name)
     if reads == "logit":
         _within_range(array, name)
-    return probability_rows(array, name) if reads == "probability" else array
+    if reads != "probability":
+        return array
+    if not kept:
+        return probability_rows(array, name)
+    array = probabilities(array, name)
+    _rows_sum_to_one(array.sum(axis=1, dtype=np.float64), name)
+    return array

@@ -176,7 +176,10 @@ def class_labels(
     Integers 0..K-1 need no `classes`; other labels need them, unless all K occur (then they are sorted, as in
     scikit-learn).
     """
-    found, codes = _distinct_labels(_label_vector(values, name), name)
+    values = _label_vector(values, name)
+    if classes is None and values.dtype.kind in "iu" and values.min() >= 0 and values.max() < n_classes:
+        return values.astype(np.int64), tuple(range(n_classes))
+    found, codes = _distinct_labels(values, name)
     plain = [plain_label(value) for value in found]
     if any(isinstance(value, float) and not np.isfinite(value) for value in plain):
         finite(np.asarray(values, dtype=np.float64), name)

@@ -61,7 +61,7 @@ class ClassCalibrator(Calibrator):
         """
         self._check_parameters()
         reads = "logit" if self.from_logits else "probability"
-        rows = read_class_rows(scores, y, sample_weight, self.classes, reads=reads)
+        rows = read_class_rows(scores, y, sample_weight, self.classes, reads=reads, keep_float32=True)
         forget(self)
         self.map_ = self._learn(rows)
         self.classes_ = np.array(rows.classes)

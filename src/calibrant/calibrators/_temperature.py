@@ -111,7 +111,7 @@ class TemperatureScaling(BinaryCalibrator):
         if len(shape) != 2 or shape[1] < 3:
             return super().fit(scores, y, sample_weight)
         self._check_parameters()
-        rows = read_class_rows(scores, y, sample_weight, self.classes, reads=self._reads)
+        rows = read_class_rows(scores, y, sample_weight, self.classes, reads=self._reads, keep_float32=True)
         forget(self)
         self.map_ = self._learn_classes(rows)
         self.classes_ = np.array(rows.classes)

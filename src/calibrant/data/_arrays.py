@@ -106,10 +106,14 @@ def read_class_rows(
     *,
     reads: str = "score",
     names: tuple[str, str] = ("scores", "y"),
+    keep_float32: bool = False,
 ) -> ClassRows:
-    """Scores (n, K), labels as indices of the columns and weights, all checked; rows of weight 0 are left out."""
+    """Scores (n, K), labels as indices of the columns and weights, all checked; rows of weight 0 are left out.
+
+    `keep_float32` leaves float32 scores as they are, for fits that read them block by block.
+    """
     aligned(**{names[0]: scores, names[1]: y, "sample_weight": sample_weight})
-    array = _checks.class_scores(array_of(scores, names[0]), names[0], reads=reads)
+    array = _checks.class_scores(array_of(scores, names[0]), names[0], reads=reads, keep_float32=keep_float32)
     labels = array_of(y, names[1])
     _checks.same_length(**{names[0]: array, names[1]: np.atleast_1d(labels)})
     coded, found = _checks.class_labels(labels, array.shape[1], classes, names[1])

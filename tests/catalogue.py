@@ -36,6 +36,8 @@ class Binary:
     """How far two fits of the same rows, summed in another order, may be apart."""
     reach: float = 1e300
     """Scores are tried at this scale and at its inverse."""
+    pulled: bool = False
+    """Whether it is pulled towards the identity, so that the answer changes with the scale of the scores."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,7 @@ BINARY = [
     # p1 / (1 - p0 + p1) of a constant score: between the rates with one row more.
     Binary("Venn-Abers", ca.VennAbers, "score", steps=True, constant="near"),
     # A mixture holds the identity and Venn-Abers: it may fall, and a constant is moved part of the way.
-    Binary(
-        "automatic", lambda: ca.AutoCalibrator(from_logits=False), monotone=False, folds=True, constant="other"
-    ),
+    Binary("automatic", lambda: ca.AutoCalibrator(from_logits=False), monotone=False, folds=True, constant="other"),
     Binary(
         "automatic of logits",
         lambda: ca.AutoCalibrator(from_logits=True),
@@ -104,6 +104,8 @@ BINARY = [
         monotone=False,
         folds=True,
         constant="other",
+        reach=1e150,
+        pulled=True,
     ),
 ]
 
@@ -131,7 +133,6 @@ MANY = [
         "logit",
         True,
     ),
-    Many("automatic", lambda **given: ca.AutoCalibrator(from_logits=False, **given)),
     Many("one-vs-rest affine", lambda **given: ca.OneVsRest(ca.AffineLogit(), **given)),
     Many(
         "one-vs-rest affine of logits",

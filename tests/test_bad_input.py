@@ -8,6 +8,7 @@ import json
 import re
 import warnings
 from decimal import Decimal
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,7 @@ def refused(call, *parts, kind=CalibrantError):
     return text
 
 
+@cache
 def good(case):
     """A fitted calibrator of the catalogue."""
     rows = binary_rows(case.reads)

@@ -5,7 +5,7 @@ part of it that is positive (any value in [0, t], so Platt's targets too). Colum
 their deviation inside, so any scale works; the answer is in the units given. Many rows start from the fit to a sample
 of them, so that about three passes over all rows end it. Outcome codes instead of exceptions.
 
-May import: NumPy, `_dot`, `likelihood`.
+May import: NumPy, `_design`, `_dot`, `likelihood`.
 """
 
 import math
@@ -14,15 +14,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant._kernels._design import (
+    BLOCK,
+    SAMPLE,
+    Rows,
+    back_transform,
+    blocks,
+    correlations,
+    in_range,
+    separable,
+    sum_rows,
+    symmetric,
+    thin,
+)
 from calibrant._kernels._dot import dot
 from calibrant._kernels.likelihood import log_odds
 
 Floats = NDArray[np.float64]
 OK, SEPARABLE, SINGULAR = 0, 1, 2
-BLOCK = 2**14
 MAX_STEPS = 200
-SAMPLE = 2**13
-"""Rows of the sample at least; fewer than eight times as many rows are fitted at once."""
 FLAT = 1e-13
 """A curvature (per unit weight, in standard units) or an eigenvalue of correlations that is none."""
 
@@ -38,34 +48,6 @@ class LogisticFit(NamedTuple):
     converged: bool
     loss: float
     outcome: int
-
-
-class _Columns(NamedTuple):
-    """Columns in a range where squares are safe, times 2^power, used as u_j = (x_j - centre_j)."""
-
-    values: tuple[Floats, ...]
-    powers: NDArray[np.int64]
-    centres: Floats
-    reach: Floats
-    """Greatest |u_j|; 0 for a constant column."""
-    bulk: Floats
-    """Half the distance of the quartiles."""
-
-
-class _Rows(NamedTuple):
-    """Rows, and the sums over them that do not depend on the coefficients."""
-
-    columns: _Columns
-    positives: NDArray[np.uint8] | Floats
-    targets: tuple[float, float]
-    """What a positive of 0 and of 1 stand for."""
-    totals: Floats | None
-    size: int
-    weight: float
-    cross: Floats
-    """Sums of s (1, u)."""
-    moments: Floats
-    """Sums of t (1, u) (1, u)'."""
 
 
 class _At(NamedTuple):
@@ -130,126 +112,40 @@ def _fit(
     start: Floats | None,
     ridge: Floats | None,
 ) -> LogisticFit:
-    rows = _sum_rows(_in_range(columns, totals), positives, totals, targets)
+    rows = sum_rows(in_range(columns, totals), positives, totals, targets)
     deviations: Floats = np.sqrt(np.diag(rows.moments)[1:] / rows.weight)
     deviations[(rows.columns.reach == 0.0) | (deviations == 0.0)] = 1.0
-    back = _back_transform(rows.columns, deviations)
+    back = back_transform(rows.columns, deviations)
     penalty = np.zeros_like(back) if ridge is None else back.T @ (ridge[:, None] * back)
     begin: Floats = np.zeros(len(back))
     begin[0] = _intercept(rows)
-    without = LogisticFit(begin, False, _pass(rows, deviations, begin).loss, SINGULAR)
-    if np.linalg.eigvalsh(_correlations(rows, deviations) + penalty / rows.weight)[0] < FLAT:
-        return without
-    if ridge is None and len(columns) == 1 and _separable(rows):
-        return without._replace(outcome=SEPARABLE)
+    if np.linalg.eigvalsh(correlations(rows, deviations) + penalty / rows.weight)[0] < FLAT:
+        return _intercept_alone(rows, begin, SINGULAR)
+    if ridge is None and len(columns) == 1 and separable(rows):
+        return _intercept_alone(rows, begin, SEPARABLE)
     if start is not None:
         begin = np.linalg.solve(back, start).astype(np.float64)
     elif rows.size >= 8 * SAMPLE:
-        thin = _thin(rows)
-        guess = _newton(thin, deviations, penalty * (thin.weight / rows.weight), begin)
+        few = thin(rows)
+        guess = _newton(few, deviations, penalty * (few.weight / rows.weight), begin)
         begin = guess.coefficients if guess.converged else begin
     fit = _newton(rows, deviations, penalty, begin)
-    return fit._replace(coefficients=back @ fit.coefficients) if fit.converged else without._replace(outcome=SEPARABLE)
+    if not fit.converged:
+        return _intercept_alone(rows, np.eye(len(back))[0] * _intercept(rows), SEPARABLE)
+    return fit._replace(coefficients=back @ fit.coefficients)
 
 
-def _in_range(columns: tuple[Floats, ...], totals: Floats | None) -> _Columns:
-    values, powers, centres, reach, bulk = [], [], [], [], []
-    for x in columns:
-        low, high = float(x.min()), float(x.max())
-        largest = max(high, -low)
-        power = 0
-        if largest > 0.0 and not 1e-100 < largest < 1e100:
-            power = min(-math.frexp(largest)[1], 1000)
-            x, low, high = np.ldexp(x, power), math.ldexp(low, power), math.ldexp(high, power)
-        centre = float(x.mean() if totals is None else dot(x, totals) / totals.sum())
-        few = np.sort(x[:: max(len(x) // SAMPLE, 1)])
-        half = float(few[3 * len(few) // 4] - few[len(few) // 4]) / 2
-        far = half > 0.0 and max(high - centre, centre - low) > 1e6 * half
-        centre = float(few[len(few) // 2]) if far else centre
-        values.append(x)
-        powers.append(power)
-        centres.append(centre)
-        reach.append(max(high - centre, centre - low) if low < high else 0.0)
-        bulk.append(half)
-    return _Columns(tuple(values), np.array(powers, dtype=np.int64), np.array(centres), np.array(reach), np.array(bulk))
-
-
-def _separable(rows: _Rows) -> bool:
-    """Whether one column separates the classes: no score of one lies between two scores of the other."""
-    if rows.targets != (0.0, 1.0):
-        return False
-    (x,) = rows.columns.values
-    ends = [math.inf, -math.inf, math.inf, -math.inf]
-    for at in _blocks(rows.size):
-        whole = 1.0 if rows.totals is None else rows.totals[at]
-        for k, chosen in ((0, rows.positives[at] > 0), (2, rows.positives[at] < whole)):
-            part = x[at][chosen]
-            ends[k] = min(ends[k], float(part.min(initial=math.inf)))
-            ends[k + 1] = max(ends[k + 1], float(part.max(initial=-math.inf)))
-        if ends[0] < ends[3] and ends[2] < ends[1]:
-            return False
-    return True
-
-
-def _thin(rows: _Rows) -> _Rows:
-    """About 8 SAMPLE rows, evenly spaced."""
-    every = max(rows.size // (8 * SAMPLE), 8)
-    columns = rows.columns._replace(values=tuple(np.ascontiguousarray(x[::every]) for x in rows.columns.values))
-    totals = None if rows.totals is None else rows.totals[::every].copy()
-    return _sum_rows(columns, rows.positives[::every].copy(), totals, rows.targets)
-
-
-def _sum_rows(
-    columns: _Columns, positives: NDArray[np.uint8] | Floats, totals: Floats | None, targets: tuple[float, float]
-) -> _Rows:
-    size, width, (low, high) = len(positives), len(columns.values) + 1, targets
-    cross, moments = np.zeros(width), np.zeros((width, width))
-    for at in _blocks(size):
-        part = np.multiply(positives[at], high - low)
-        part += low
-        units = [x[at] - centre for x, centre in zip(columns.values, columns.centres)]
-        weighted = units if totals is None else [unit * totals[at] for unit in units]
-        cross[0] += part.sum()
-        moments[0, 0] += at.stop - at.start if totals is None else totals[at].sum()
-        for j in range(1, width):
-            cross[j] += dot(part, units[j - 1])
-            moments[j, 0] += weighted[j - 1].sum()
-            for k in range(1, j + 1):
-                moments[j, k] += dot(weighted[j - 1], units[k - 1])
-    return _Rows(columns, positives, targets, totals, size, float(moments[0, 0]), cross, _symmetric(moments))
-
-
-def _blocks(size: int) -> list[slice]:
-    return [slice(begin, min(begin + BLOCK, size)) for begin in range(0, size, BLOCK)]
-
-
-def _symmetric(lower: Floats) -> Floats:
-    full: Floats = np.tril(lower) + np.tril(lower, -1).T
-    return full
-
-
-def _correlations(rows: _Rows, deviations: Floats) -> Floats:
-    """Correlations of the columns, the intercept first; a constant column has none, not even with itself."""
-    scale = np.concatenate(([1.0], np.where(rows.columns.reach > 0.0, 1.0 / deviations, 0.0)))
-    correlations: Floats = rows.moments * np.outer(scale, scale) / rows.weight
-    return correlations
-
-
-def _back_transform(columns: _Columns, deviations: Floats) -> Floats:
-    """Matrix from the coefficients of columns in standard units to those of the columns given."""
-    back = np.eye(len(deviations) + 1)
-    back[0, 1:] = -columns.centres / deviations
-    with np.errstate(over="ignore"):
-        np.fill_diagonal(back[1:, 1:], np.ldexp(1.0 / deviations, columns.powers))
-    return back
-
-
-def _intercept(rows: _Rows) -> float:
+def _intercept(rows: Rows) -> float:
     share = min(max(float(rows.cross[0]) / rows.weight, 1e-300), 1.0 - 1e-16)
     return math.log(share) - math.log1p(-share)
 
 
-def _newton(rows: _Rows, deviations: Floats, penalty: Floats, gamma: Floats) -> LogisticFit:
+def _intercept_alone(rows: Rows, coefficients: Floats, outcome: int) -> LogisticFit:
+    loss = _pass(rows, np.ones(len(coefficients) - 1), coefficients).loss
+    return LogisticFit(coefficients, False, loss, outcome)
+
+
+def _newton(rows: Rows, deviations: Floats, penalty: Floats, gamma: Floats) -> LogisticFit:
     """Newton steps in standard units; a step that raises the loss is halved."""
     at = _penalised(rows, deviations, penalty, gamma)
     # A row far out makes a unit of which the curvature of all others is an invisible part: look at theirs.
@@ -272,17 +168,19 @@ def _newton(rows: _Rows, deviations: Floats, penalty: Floats, gamma: Floats) -> 
             if after.loss <= at.loss + 1e-13 * abs(at.loss) + 1e-14 * rows.weight:
                 break
             step = step / 2
+        else:
+            break
         gamma, at = gamma - step, after
     return LogisticFit(gamma, False, at.loss, SEPARABLE)
 
 
-def _penalised(rows: _Rows, deviations: Floats, penalty: Floats, gamma: Floats) -> _At:
+def _penalised(rows: Rows, deviations: Floats, penalty: Floats, gamma: Floats) -> _At:
     at = _pass(rows, deviations, gamma)
     pull = penalty @ gamma
     return _At(at.loss + 0.5 * float(gamma @ pull), at.gradient + pull, at.curvature + penalty)
 
 
-def _pass(rows: _Rows, deviations: Floats, gamma: Floats) -> _At:
+def _pass(rows: Rows, deviations: Floats, gamma: Floats) -> _At:
     """One pass over the rows: loss, gradient and curvature in standard units."""
     width, (low, high) = len(gamma), rows.targets
     scale = np.concatenate(([1.0], 1.0 / deviations))
@@ -291,7 +189,7 @@ def _pass(rows: _Rows, deviations: Floats, gamma: Floats) -> _At:
     loss = 0.0 if wide else dot(slopes, rows.moments[0] - rows.cross)
     sums, squares = np.zeros(width), np.zeros((width, width))
     room = np.empty((width + 3, min(BLOCK, rows.size)))
-    for at in _blocks(rows.size):
+    for at in blocks(rows.size):
         p, w, spare, soft, *units = room[:, : at.stop - at.start]
         p.fill(-slopes[0])
         for unit, x, centre, slope in zip(units, rows.columns.values, rows.columns.centres, slopes[1:]):
@@ -312,7 +210,7 @@ def _pass(rows: _Rows, deviations: Floats, gamma: Floats) -> _At:
             squares[j, 0] += weighted.sum()
             for k in range(1, j + 1):
                 squares[j, k] += dot(weighted, units[k - 1])
-    return _At(loss, sums * scale, _symmetric(squares) * np.outer(scale, scale))
+    return _At(loss, sums * scale, symmetric(squares) * np.outer(scale, scale))
 
 
 def _cut(p: Floats, soft: Floats, totals: Floats | None) -> float:
@@ -327,7 +225,8 @@ def _bend(p: Floats, w: Floats, spare: Floats, totals: Floats | None, wide: bool
     """From -eta in p, write t p and t p (1 - p); return what the loss has beyond its straight part.
 
     With e = exp(-eta) and p = 1 / (1 + e), 1 - p = e p holds to full relative accuracy. The straight part is t eta -
-    s eta, whose sum needs no pass, and the rest t log(1 + e); or, when `wide`, that of `_cut` and t log(1 + exp(-|eta|)).
+    s eta, whose sum needs no pass, and the rest t log(1 + e); or, when `wide`, what `_cut` returns, and the rest
+    t log(1 + exp(-|eta|)).
     """
     np.exp(p, out=w)
     if wide:
@@ -400,7 +299,7 @@ def _slope(unit: Floats, positives: Floats, totals: Floats, beta: float) -> tupl
     """First and second derivative of the loss by beta."""
     value, rise = 0.0, 0.0
     room = np.empty((3, min(BLOCK, len(unit))))
-    for at in _blocks(len(unit)):
+    for at in blocks(len(unit)):
         u = unit[at]
         e, p, gap = room[:, : len(u)]
         np.multiply(u, -beta, out=e)

@@ -55,10 +55,10 @@ class OneVsRest(Calibrator):
     >>> import numpy as np
     >>> from calibrant import AffineLogit, OneVsRest
     >>> rows = [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.3, 0.4, 0.3], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]
-    >>> p = np.array(rows)
-    >>> fitted = OneVsRest(AffineLogit()).fit(p, [0, 1, 2, 0, 1, 1])
+    >>> p = np.array(rows + rows)
+    >>> fitted = OneVsRest(AffineLogit()).fit(p, [0, 1, 2, 0, 0, 2, 0, 1, 2, 1, 2, 1])
     >>> fitted.predict_proba(p).shape
-    (6, 3)
+    (12, 3)
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {

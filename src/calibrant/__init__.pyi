@@ -21,6 +21,10 @@ from .maps import load_map as load_map
 from .metrics import average_precision as average_precision
 from .metrics import brier_score as brier_score
 from .metrics import calibration_slope_intercept as calibration_slope_intercept
+from .metrics import class_summary as class_summary
+from .metrics import class_tables as class_tables
+from .metrics import classwise_reliability_curves as classwise_reliability_curves
+from .metrics import confusion_matrix as confusion_matrix
 from .metrics import expected_calibration_error as expected_calibration_error
 from .metrics import log_loss as log_loss
 from .metrics import reliability_curve as reliability_curve
@@ -28,6 +32,7 @@ from .metrics import roc_auc as roc_auc
 from .metrics import roc_curve as roc_curve
 from .metrics import score_decomposition as score_decomposition
 from .metrics import shape_diagnosis as shape_diagnosis
+from .metrics import top_label_table as top_label_table
 from .view import build_report as build_report
 
 __version__: str

@@ -9,12 +9,23 @@ from calibrant.metrics._calibration import (
     expected_calibration_error,
     reliability_curve,
 )
+from calibrant.metrics._classes import (
+    ClassSummary,
+    Confusion,
+    class_summary,
+    class_tables,
+    classwise_reliability_curves,
+    confusion_matrix,
+    top_label_table,
+)
 from calibrant.metrics._ranking import RocCurve, average_precision, roc_auc, roc_curve
 from calibrant.metrics._scores import ScoreDecomposition, brier_score, log_loss, score_decomposition
 from calibrant.metrics._shape import ShapeDiagnosis, shape_diagnosis
 
 __all__ = [
     "CalibrationLine",
+    "ClassSummary",
+    "Confusion",
     "ReliabilityCurve",
     "RocCurve",
     "ScoreDecomposition",
@@ -22,6 +33,10 @@ __all__ = [
     "average_precision",
     "brier_score",
     "calibration_slope_intercept",
+    "class_summary",
+    "class_tables",
+    "classwise_reliability_curves",
+    "confusion_matrix",
     "expected_calibration_error",
     "log_loss",
     "reliability_curve",
@@ -29,4 +44,5 @@ __all__ = [
     "roc_curve",
     "score_decomposition",
     "shape_diagnosis",
+    "top_label_table",
 ]

@@ -200,12 +200,12 @@ def expected_calibration_error(
     if isinstance(read, ScoreTable):
         return _curve(read, n_bins, strategy).calibration_error(norm)
     if kind == "confidence":
-        return _curve(top_label_table(read), n_bins, strategy).calibration_error(norm)
+        return _curve(_top_label_table(read), n_bins, strategy).calibration_error(norm)
     tables = [_column_table(read, k) for k in range(read.scores.shape[1])]
     return float(np.mean([_curve(table, n_bins, strategy).calibration_error(norm) for table in tables]))
 
 
-def top_label_table(rows: ClassRows) -> ScoreTable:
+def _top_label_table(rows: ClassRows) -> ScoreTable:
     """The highest probability of each row (the first of equals), and whether it was right."""
     top = rows.scores.argmax(axis=1)
     confidence = np.take_along_axis(rows.scores, top[:, None], axis=1)[:, 0]

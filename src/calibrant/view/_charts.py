@@ -20,7 +20,7 @@ from calibrant.view._words import count, counted, decimals_for, fixed, general, 
 FEW_ROWS = 20
 SQUARE = 352.0
 LEFT = 56.0
-WIDTH = 420.0
+WIDTH = 428.0
 
 
 # ---------------------------------------------------------------- reliability
@@ -172,7 +172,9 @@ def _part_end(plot: Frame, parts: Parts) -> float:
 
 def _part_total(plot: Frame, k: int, parts: Parts, places: int) -> str:
     total = "infinite" if parts.score.value is None else fixed(parts.score.value, places)
-    return _svg.text(_part_end(plot, parts) + 6, plot.top + 78 * k + 25, total, "value", "start")
+    left, base = _part_end(plot, parts) + 6, plot.top + 78 * k + 25
+    behind = _svg.box(left - 3, base - 13, 7.8 * len(total) + 6, 18, "cut")
+    return behind + _svg.text(left, base, total, "value", "start")
 
 
 def _endless(end: float, top: float) -> str:

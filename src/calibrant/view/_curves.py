@@ -86,7 +86,7 @@ class Roc:
 
 def shared_scale(tables: list[ScoreTable]) -> Scale:
     """Equal-width bins where they show something, else equal-mass bins on a closer scale."""
-    if any(_spread_over_bins(table) for table in tables):
+    if not tables or any(_spread_over_bins(table) for table in tables):
         return Scale(0.0, 1.0, "uniform")
     shown = [value for table in tables for value in _drawn_values(table)]
     low, high = min(shown), max(shown)

@@ -281,8 +281,8 @@ def _advice(said: Verdict, evidence: Evidence) -> list[Sentence]:
     texts: dict[Verdict, str] = {
         "constant": f"Without a better score, the honest probability of every row is the base rate, {base}.",
         "not-cross-fitted": "Use no map yet: nothing here shows that it helps. Collect more rows of both classes.",
-        "decisions": "Give the model's probabilities or decision values instead of its decisions: from these scores only "
-        "two probabilities can be learned, the event rates of the two groups.",
+        "decisions": "Give the model's probabilities or decision values instead of its decisions: from these scores "
+        "only two probabilities can be learned, the event rates of the two groups.",
         "flipped": f"Do nothing with these scores until this is settled. Check which label is the event (here "
         f"{data.event}) and whether the score is of the other class; if so, give {_turned(data)} instead. The map "
         f"below would turn the ranking round without asking.",

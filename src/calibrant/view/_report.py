@@ -248,12 +248,12 @@ def _choose(calibrator: BinaryCalibrator | None, read_as: _ReadAs) -> tuple[Bina
         return calibrator, "It was asked for."
     if read_as == "probability":
         return AffineLogit(), (
-            "All scores lie in [0,\u00a01], so they were read as probabilities, and a straight line on their log-odds is "
-            "the simplest map that can mend over-confidence and a wrong base rate without learning noise."
+            "All scores lie in [0,\u00a01], so they were read as probabilities, and a straight line on their "
+            "log-odds is the simplest map that can mend over-confidence and a wrong base rate without learning noise."
         )
     return PlattScaling(), (
-        "Some scores lie outside [0,\u00a01], so they are no probabilities, and a sigmoid of the score is the simplest map "
-        "that makes them so."
+        "Some scores lie outside [0,\u00a01], so they are no probabilities, and a sigmoid of the score is the simplest "
+        "map that makes them so."
     )
 
 

@@ -89,8 +89,8 @@ def fixed(value: float, decimals: int) -> str:
 def general(value: float) -> str:
     """A score or a coefficient of any size, in about four digits."""
     size = abs(value)
-    if size == 0:
-        return "0"
+    if size < 1e6 and value == round(value):
+        return fixed(value, 0)
     if size >= 1e6 or size < 1e-4:
         return f"{value:.2e}".replace("-", MINUS)
     return fixed(value, max(0, 3 - math.floor(math.log10(size))) if size < 1000 else 0)

@@ -113,7 +113,8 @@ def test_the_page_says_what_the_json_says(name):
     assert _words.percent(content["data"]["prevalence"]) in text
     assert f"{content['ranking']['roc_auc']:.3f}" in text
     for side in filter(None, (content["before"], content["after"])):
-        assert _words.percent(side["mean_predicted"]) in text
+        rates = (content["data"]["prevalence"], side["mean_predicted"])
+        assert any(_words.percent(side["mean_predicted"], _words.percent_decimals(rates) + k) in text for k in range(3))
         for b in side["reliability"]["bins"]:
             assert f"<td>{_words.count(b['rows'])}</td>" in text
         value = side["brier"]["score"]["value"]

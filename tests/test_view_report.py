@@ -45,8 +45,10 @@ def case_shifted():
 
 
 def case_slight():
-    z, y = honest(100_000)
-    return y, expit(1.035 * z)
+    z = np.linspace(-5, 3, 161)
+    rows = np.round(20_000 * np.exp(-((z + 1) ** 2) / 4.5))
+    events = np.round(rows * expit(z))
+    return (ScoreTable.from_counts(expit(1.03 * z), events, rows - events),)
 
 
 def case_curved():

@@ -294,7 +294,7 @@ def _advice(said: Verdict, evidence: Evidence) -> list[Sentence]:
         "map-not-enough": f"Do not rely on {evidence.calibrator} here. {_other_map(evidence)}",
         "leave-alone": "Leave the scores alone. A map would add noise and mend nothing that these rows can show.",
         "small-gain": "Use the map if small differences matter to you; otherwise leave the scores alone.",
-        "use-map": "Use the map below: fit it once on these rows and apply it to every new score.",
+        "use-map": "Use the map below: fit it once on these rows and apply it to every new score of the same model.",
     }
     return [Sentence(said, texts[said]), *_better_scores(evidence)]
 

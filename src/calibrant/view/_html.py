@@ -18,7 +18,7 @@ from calibrant.view import _charts, _svg
 from calibrant.view._curves import SWEEP_BINS, Bin
 from calibrant.view._measured import Number, Side
 from calibrant.view._report import Report
-from calibrant.view._words import count, counted, decimals_for, fixed, general, percent, signed
+from calibrant.view._words import count, counted, decimals_for, fixed, general, percent, percent_decimals, signed
 
 EMPTY = "–"
 MAP_CODES = ("gain", "no-gain", "gain-unclear", "map-misses", "worse-than-base-rate", "not-cross-fitted")
@@ -100,10 +100,10 @@ def _measures(report: Report) -> list[_Measure]:
     rows = [
         _row("Log loss", "lower is better", [side.log_loss.score for side in sides]),
         _row("Brier score", "lower is better", [side.brier.score for side in sides]),
-        _Measure("Mean prediction", f"event rate {percent(report.data.prevalence)}", _mean_texts(sides)),
-        _row("Calibration slope", "1 is honest; below 1 is over-confident", [side.slope for side in sides], 2),
+        _means(sides, report.data.prevalence),
+        _row("Calibration slope", "below 1 is over-confident", [side.slope for side in sides], 2),
         _row("Calibration intercept", "0 is honest", [side.intercept for side in sides], 2),
-        _row("AUC", "0.5 is guessing; calibration leaves it alone", [Number(side.roc_auc) for side in sides], 3),
+        _row("AUC", "0.5 is guessing", [Number(side.roc_auc) for side in sides], 3),
         _row("Average precision", "the event rate is guessing", [Number(side.average_precision) for side in sides], 3),
     ]
     return rows if sides else []
@@ -120,8 +120,15 @@ def _shown(number: Number, places: int) -> str:
     return "infinite" if (number.reason or "").startswith("infinite") else "none"
 
 
-def _mean_texts(sides: list[Side]) -> list[str]:
-    return [percent(side.mean_predicted) for side in sides]
+def _means(sides: list[Side], prevalence: float) -> _Measure:
+    """Mean predictions beside the event rate, with the same decimals."""
+    means = [side.mean_predicted for side in sides]
+    decimals = percent_decimals([prevalence, *means])
+    return _Measure(
+        "Mean prediction",
+        f"event rate {percent(prevalence, decimals)}",
+        [percent(mean, decimals) for mean in means],
+    )
 
 
 # ---------------------------------------------------------------- reliability

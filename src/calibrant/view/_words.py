@@ -48,6 +48,11 @@ def _percent_decimals(share: float) -> int:
     return min(4, max(0, math.ceil(-math.log10(edge)) - (2 if near_one else 1)))
 
 
+def percent_decimals(shares: Iterable[float]) -> int:
+    """Decimals that tell each of these shares from 0 and from 1."""
+    return max(_percent_decimals(share) for share in shares)
+
+
 def percent_pair(a: float, b: float) -> tuple[str, str]:
     """Two shares in percent, with the same decimals, and enough of them to show the difference."""
     gap = abs(a - b)

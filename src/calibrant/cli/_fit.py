@@ -24,6 +24,7 @@ from calibrant.cli._reading import (
     Request,
     Rows,
     as_probabilities,
+    command,
     range_of,
     read_rows,
     refuse_a_few_outside,
@@ -189,7 +190,7 @@ def _tell(request: Request, rows: Rows, why: str, record: Map, judged: Judged | 
         _console.show("Not judged: cross-fitting needs at least two rows of each class.")
     else:
         _console.show(_losses_table(judged), "", verdict(judged))
-    _console.show("", f"Map written to {output}. Next:", f"  {_next_command(request, output)}")
+    _console.show("", f"Map written to {output}. Next:", f"  {_apply_command(request, output)}")
 
 
 def _losses_table(judged: Judged) -> Any:
@@ -221,20 +222,7 @@ def verdict(judged: Judged) -> str:
     return f"{how} No clear gain ({change}): {over} may do as well."
 
 
-def _next_command(request: Request, output: Path) -> str:
-    import shlex
-
+def _apply_command(request: Request, output: Path) -> str:
     suffix = "".join(request.path.suffixes[-2:]) if request.path.suffix == ".gz" else request.path.suffix
-    given = [
-        "calibrant",
-        "apply",
-        str(output),
-        f"new{suffix}",
-        "--score",
-        request.score or "",
-        "-o",
-        f"calibrated{suffix}",
-    ]
-    for option, value in (("--separator", request.separator), ("--decimal", request.decimal)):
-        given += [option, value] if value else []
-    return shlex.join(given + ([] if request.header else ["--no-header"]))
+    words = ["apply", str(output), f"new{suffix}", "--score", request.score or "", "-o", f"calibrated{suffix}"]
+    return command(request, *words)

@@ -5,6 +5,7 @@ May import `calibrant.data`, `calibrant._checks`, `calibrant.errors` and the mod
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,3 +119,11 @@ def as_probabilities(table: ScoreTable) -> ScoreTable:
     """The table with scores that rounding put beyond an end set to it."""
     inside = _checks.probabilities(table.scores, "scores")
     return table if inside is table.scores else table.with_scores(inside)
+
+
+def command(request: Request, *words: str) -> str:
+    """A command to run next, with the options that say how the file is written."""
+    given = ["calibrant", *words]
+    for option, value in (("--separator", request.separator), ("--decimal", request.decimal)):
+        given += [option, value] if value else []
+    return shlex.join(given + ([] if request.header else ["--no-header"]))

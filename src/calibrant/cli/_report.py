@@ -11,7 +11,7 @@ from typing import Any
 
 from calibrant.cli import _console, _methods
 from calibrant.cli._fit import choose
-from calibrant.cli._reading import Request, range_of, read_rows, refuse_a_few_outside
+from calibrant.cli._reading import Request, command, range_of, read_rows, refuse_a_few_outside
 from calibrant.cli._words import number, rows_read
 from calibrant.data._output import output_target
 from calibrant.view import Report, build_report
@@ -50,6 +50,16 @@ def run_report(
     _console.show(rows_read(rows.table, name, rows.dropped))
     tell(report)
     _console.show("", f"Page written to {page}.")
+    if report.headline.verdict in ("use-map", "small-gain"):
+        _console.show("To fit the map and write it:", f"  {_fit_command(request, method)}")
+
+
+def _fit_command(request: Request, method: _methods.Method | None) -> str:
+    words = ["fit", str(request.path), "--score", request.score or "", "--label", request.label or ""]
+    for option, value in (("--weight", request.weight), ("--pos-label", request.pos_label), ("--method", method)):
+        words += [option, str(value)] if value else []
+    words += ["--missing", "drop"] if request.missing == "drop" else []
+    return command(request, *words, *(["--from-logits"] if request.from_logits else []))
 
 
 def run_demo(output: Path, *, force: bool) -> None:

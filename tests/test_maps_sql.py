@@ -5,11 +5,11 @@ from __future__ import annotations
 import glob
 import math
 import os
-import pwd
 import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -175,9 +175,8 @@ class Postgres:
 
     def run(self, name: str, *arguments: str, given: str = "") -> str:
         command = [str(self.binaries / name), *arguments]
-        uid = pwd.getpwnam(self.user).pw_uid if self.user else None
         done = subprocess.run(
-            command, input=given, text=True, capture_output=True, user=uid, cwd=self.folder, timeout=60,
+            command, input=given, text=True, capture_output=True, user=self.user, cwd=self.folder, timeout=60,
             env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
         )  # fmt: skip
         if done.returncode:
@@ -193,12 +192,11 @@ class Postgres:
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+def postgres() -> Iterator[Postgres]:
     folders = [Path(found).parent for found in sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))]
     if not folders:
         pytest.skip("PostgreSQL is not installed")
-    folder = Path("/tmp") / f"calibrant-postgres-{os.getpid()}"
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(prefix="calibrant-"))  # short, because the name of a socket must be
     try:
         server = Postgres(folder, folders[-1])
     except (OSError, KeyError, subprocess.SubprocessError) as reason:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float], None]
 PIPE_WIDTH = 80
+TABLE_WIDTH = 64
 
 
 def prepare() -> None:
@@ -53,8 +54,13 @@ def show(*things: Any) -> None:
     for thing in things:
         if isinstance(thing, str) and not out.is_terminal:
             out.print(thing, soft_wrap=True)
-        else:
-            out.print(thing)
+        else:  # a table is never cut: where it is wider than the terminal, that folds its lines
+            out.print(thing, width=None if isinstance(thing, str) else max(out.width, TABLE_WIDTH), crop=False)
+
+
+def width() -> int:
+    """Characters in a line of standard output."""
+    return console().width
 
 
 def show_list(items: Sequence[str]) -> None:

@@ -89,6 +89,7 @@ def _tell(found: Evaluation) -> None:
         _console.show("", f"{names}: {for_command_line(reason)}")
 
 
+FULL_WIDTH = 78
 RANKING = ("roc_auc", "average_precision")
 LABELS = {
     "log_loss": "Log loss",
@@ -117,7 +118,8 @@ def _measures(found: Evaluation) -> Any:
         if name in values and (found.scores.inside or name in RANKING):
             value = values[name]
             text = "-" if value is None else number(value, 5)
-            table.add_row(LABELS[name], text, words[name] if value is not None else "see below")
+            meaning = words[name] if value is not None else "see below"
+            table.add_row(LABELS[name], text, *([meaning] if _console.width() >= FULL_WIDTH or value is None else []))
     return table
 
 

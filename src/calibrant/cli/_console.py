@@ -54,8 +54,12 @@ def show(*things: Any) -> None:
     for thing in things:
         if isinstance(thing, str) and not out.is_terminal:
             out.print(thing, soft_wrap=True)
+        elif isinstance(thing, str):
+            out.print(thing)
         else:  # a table is never cut: where it is wider than the terminal, that folds its lines
-            out.print(thing, width=None if isinstance(thing, str) else max(out.width, TABLE_WIDTH), crop=False)
+            wide = console()
+            wide.width = max(out.width, TABLE_WIDTH)
+            wide.print(thing, crop=False)
 
 
 def width() -> int:

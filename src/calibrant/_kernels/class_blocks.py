@@ -1,9 +1,9 @@
-"""Rows of K classes as blocks of log-probabilities, the classes along the first axis.
+"""Rows of K classes as blocks of logits or log-probabilities, the classes along the first axis.
 
-`L = log softmax(logits)`, or of log p with its floor, then optionally `log((1 - mix) softmax(beta L) + mix / K)`. The
-rows stay as they are given, float32 or float64; a block (K, m) is float64 and small enough for the cache. Few rows are
-turned into blocks once and held, many are turned again in every pass, so that nothing of the size of the input is made.
-May import NumPy and the kernels beside this file.
+Logits (or log p with its floor) less the greatest of their row; or `log((1 - mix) softmax(beta L) + mix / K)` of them,
+which for beta 1 and mix 0 is the log-softmax. The rows stay as they are given, float32 or float64; a block (K, m) is
+float64 and small enough for the cache. Few rows are turned into blocks once and held, many are turned again in every
+pass, so that nothing of the size of the input is made. May import NumPy and the kernels beside this file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPREAD = 2**17
 
 
 class ClassBlocks:
-    """Rows (n, K) of scores with labels and weights, read as blocks of log-probabilities."""
+    """Rows (n, K) of scores with labels and weights, read as blocks of logits, or `after` a temperature."""
 
     def __init__(
         self,
@@ -37,29 +37,27 @@ class ClassBlocks:
         labels: NDArray[np.int64],
         weights: Floats | None,
         from_logits: bool,
-        beta: float = 1.0,
-        mix: float = 0.0,
+        form: tuple[float, float] | None = None,
     ) -> None:
         self.scores, self.labels, self.weights = scores, labels, weights
-        self.from_logits, self.beta, self.mix = from_logits, beta, mix
+        self.from_logits, self.form = from_logits, form
         self.size, self.n_classes = scores.shape
         self.total = float(self.size) if weights is None else float(weights.sum())
         self.width = max(16, CELLS // self.n_classes)
         self._held = self._made(0, self.size) if scores.size <= HELD else None
 
     def after(self, beta: float, mix: float) -> ClassBlocks:
-        """The same rows after a temperature and a mixture with the uniform distribution."""
+        """Log-probabilities of the same rows, after a temperature and a mixture with the uniform distribution."""
         made = ClassBlocks.__new__(ClassBlocks)
         made.__dict__.update(self.__dict__)
-        made.beta, made.mix = beta, mix
+        made.form = (beta, mix)
         made._held = None if self._held is None else tempered(self._held.copy(), beta, mix)
         return made
 
     def thinned(self, every: int) -> ClassBlocks:
         """Every so-manieth row."""
         weights = None if self.weights is None else self.weights[::every]
-        made = ClassBlocks(self.scores[::every], self.labels[::every], weights, self.from_logits, self.beta, self.mix)
-        return made
+        return ClassBlocks(self.scores[::every], self.labels[::every], weights, self.from_logits, self.form)
 
     @property
     def held(self) -> bool:
@@ -67,7 +65,7 @@ class ClassBlocks:
         return self._held is not None
 
     def block(self, first: int, last: int) -> Floats:
-        """Log-probabilities of some rows, shape (K, m); not to be written to."""
+        """Some rows, shape (K, m); not to be written to."""
         return self._made(first, last) if self._held is None else self._held[:, first:last]
 
     def weight(self, first: int, last: int) -> Floats | None:
@@ -108,26 +106,18 @@ class ClassBlocks:
             with np.errstate(divide="ignore"):
                 np.log(logs, out=logs)
             np.maximum(logs, LOG_FLOOR, out=logs)
-        normalise(logs)
-        return tempered(logs, self.beta, self.mix)
-
-
-def normalise(logs: Floats) -> Floats:
-    """Log-softmax of the columns, in place."""
-    logs -= logs.max(axis=0)
-    logs -= np.log(np.exp(logs).sum(axis=0))
-    return logs
+        logs -= logs.max(axis=0)
+        return logs if self.form is None else tempered(logs, *self.form)
 
 
 def tempered(logs: Floats, beta: float, mix: float) -> Floats:
-    """`log((1 - mix) softmax(beta L) + mix / K)` of the columns, in place; beta 1 and mix 0 leave them alone."""
-    if beta == 1.0 and mix == 0.0:
-        return logs
-    logs -= logs.max(axis=0)
+    """`log((1 - mix) softmax(beta L) + mix / K)` of columns whose greatest value is 0, in place."""
     logs *= beta
+    q = np.exp(logs)
+    total = q.sum(axis=0)
     if mix == 0.0:
-        return normalise(logs)
-    np.exp(logs, out=logs)
-    logs *= (1 - mix) / logs.sum(axis=0)
-    logs += mix / len(logs)
-    return np.log(logs, out=logs)
+        logs -= np.log(total)
+        return logs
+    q *= (1 - mix) / total
+    q += mix / len(q)
+    return np.log(q, out=logs)

@@ -52,6 +52,9 @@ def _root(slope: Callable[[float], tuple[float, float]], ends: tuple[float, floa
             return math.exp(at), NO_SIGNAL
         if at == ends[1] and first <= 0:
             return math.exp(at), TOO_SHARP
+        if first == 0 == second and at < ends[1]:  # all softmax mass has gone to the labels
+            at = ends[1]
+            continue
         low, high = (at, high) if first < 0 else (low, at)
         step = -first / second if second > 0 else math.copysign(LONGEST, -first)
         new = at + min(max(step, -LONGEST), LONGEST)
@@ -73,8 +76,8 @@ def _aside(new: float, low: float, high: float, ends: tuple[float, float]) -> fl
 
 
 def _reach(rows: ClassBlocks) -> float:
-    """The widest range of a row's log-probabilities."""
-    return -float(rows.least(lambda logs: float((logs.min(axis=0) - logs.max(axis=0)).min())))
+    """The widest range of a row's logits."""
+    return -rows.least(lambda logs: float(logs.min()))
 
 
 def _slope(rows: ClassBlocks) -> Callable[[float], tuple[float, float]]:
@@ -82,7 +85,7 @@ def _slope(rows: ClassBlocks) -> Callable[[float], tuple[float, float]]:
 
     def work(beta: float, first: int, last: int) -> tuple[float, float]:
         logs = rows.block(first, last)
-        scaled = beta * (logs - logs.max(axis=0))
+        scaled = beta * logs
         q = np.exp(scaled)
         total = q.sum(axis=0)
         q *= scaled

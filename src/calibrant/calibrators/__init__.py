@@ -6,15 +6,10 @@ from calibrant.calibrators._auto import AutoCalibrator
 from calibrant.calibrators._classifier import CalibratedClassifier
 from calibrant.calibrators._histogram import HistogramBinning
 from calibrant.calibrators._logistic import AffineLogit, PlattScaling
+from calibrant.calibrators._matrix_scaling import DirichletCalibration, MatrixScaling, StructuredMatrixScaling
 from calibrant.calibrators._one_vs_rest import OneVsRest
 from calibrant.calibrators._polynomial import BetaCalibration, QuadraticLogit
-from calibrant.calibrators._scaling import (
-    DirichletCalibration,
-    MatrixScaling,
-    StructuredMatrixScaling,
-    StructuredVectorScaling,
-    VectorScaling,
-)
+from calibrant.calibrators._scaling import StructuredVectorScaling, VectorScaling
 from calibrant.calibrators._spline import SplineCalibration
 from calibrant.calibrators._stepwise import IsotonicCalibration
 from calibrant.calibrators._temperature import TemperatureScaling

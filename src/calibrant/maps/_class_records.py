@@ -14,6 +14,7 @@ import numpy as np
 
 from calibrant._checks import Floats
 from calibrant._kernels import softmax
+from calibrant._kernels._one_thread import one_blas_thread
 from calibrant.errors import InputError
 from calibrant.maps._base import ClassMap, Map, flag, matrix, number, parts, vector
 
@@ -37,11 +38,12 @@ class ClassIdentityMap(ClassMap):
 
 def _log_rows(scores: Floats, from_logits: bool, beta: float, mix: float) -> Floats:
     """Log-probabilities (n, K) of scores, after the temperature and the mixture."""
-    logs = softmax.log_softmax(scores if from_logits else softmax.log_floored(scores))
-    if beta == 1 and mix == 0:
-        return logs
-    q = softmax.softmax(beta * (logs - logs.max(axis=1, keepdims=True)))
-    return np.log((1 - mix) * q + mix / q.shape[1]) if mix > 0 else softmax.log_softmax(beta * logs)
+    logits = scores if from_logits else softmax.log_floored(scores)
+    with np.errstate(over="ignore"):
+        scaled = beta * (logits - logits.max(axis=1, keepdims=True))
+    if mix == 0:
+        return softmax.log_softmax(scaled)
+    return np.asarray(np.log((1 - mix) * softmax.softmax(scaled) + mix / scores.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,10 @@ class MatrixScalingMap(ClassMap):
 
     def _apply_rows(self, scores: Floats) -> Floats:
         logs = _log_rows(scores, self.from_logits, self.beta, self.mix)
-        return softmax.softmax(logs @ self.weights.T + self.intercepts)
+        with one_blas_thread():
+            logs = logs @ self.weights.T
+        logs += self.intercepts
+        return softmax.softmax(logs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,5 @@
 from . import errors as errors
+from . import generative as generative
 from .calibrators import AffineLogit as AffineLogit
 from .calibrators import AutoCalibrator as AutoCalibrator
 from .calibrators import BetaCalibration as BetaCalibration
@@ -33,6 +34,7 @@ from .metrics import roc_curve as roc_curve
 from .metrics import score_decomposition as score_decomposition
 from .metrics import shape_diagnosis as shape_diagnosis
 from .metrics import top_label_table as top_label_table
+from .view import RiskBasedDisplay as RiskBasedDisplay
 from .view import build_report as build_report
 
 __version__: str

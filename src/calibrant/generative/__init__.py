@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrant.generative._categorical import CategoricalNaiveBayes
 from calibrant.generative._gaussian import GaussianNaiveBayes, LinearDiscriminantLogistic, QuadraticDiscriminant
-from calibrant.generative._history import RiskHistory, reach
+from calibrant.generative._history import RiskHistory, reach, stages_history
 from calibrant.generative._risk_based import RiskBasedCalibration
 from calibrant.generative._statistics import CategoricalStatistics, MomentStatistics, merge
 from calibrant.generative._steps import ClosedForm, RiskStep, risk_step
@@ -23,4 +23,5 @@ __all__ = [
     "merge",
     "reach",
     "risk_step",
+    "stages_history",
 ]

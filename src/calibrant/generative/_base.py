@@ -286,7 +286,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         ndarray of shape (n,)
             Labels out of `classes_`.
         """
-        return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
+        best = self.predict_log_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def _fitted_rows(self, X: Any) -> NDArray[Any]:
         if not hasattr(self, "statistics_"):

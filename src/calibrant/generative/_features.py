@@ -42,7 +42,7 @@ def matrix(X: Any, name: str = "X") -> NDArray[Any]:
             f"(shape={array.shape}) while a minimum of 1 is required. At least one {what} is needed."
         )
     if array.dtype.kind == "c":
-        raise InputTypeError(f"Complex data not supported: {name} holds complex numbers. Give their parts as features.")
+        raise InputError(f"Complex data not supported: {name} holds complex numbers. Give their parts as features.")
     return array
 
 

@@ -5,14 +5,18 @@ May import NumPy and the modules of `calibrant.generative` below it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from calibrant._checks import Floats
-from calibrant.generative._steps import RiskStep
+from calibrant import _checks
+from calibrant._checks import Floats, plural
+from calibrant.data._arrays import array_of
+from calibrant.errors import InputError
+from calibrant.generative._rows import Labelled, labelled
+from calibrant.generative._steps import RiskStep, judge_probabilities
 
 
 def reach(errors: Any, baseline: float) -> int | None:
@@ -111,3 +115,41 @@ def _column(steps: Sequence[RiskStep], name: str) -> Floats:
 
 def _without_correction(step: RiskStep) -> RiskStep:
     return RiskStep(None, step.weight, step.error_sum, step.soft_error_sum, step.log_loss_sum)
+
+
+def stages_history(y: Any, stages: Iterable[Any], classes: Any = None, sample_weight: Any = None) -> RiskHistory:
+    """The history that probabilities of several iterates give on some rows, for example on test rows.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels.
+    stages : iterable of array-like of shape (n, K)
+        Probabilities after each iteration, as `staged_predict_proba` yields them.
+    classes : sequence of K labels, optional
+        The classes of the columns; by default the sorted labels of y.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies.
+
+    Returns
+    -------
+    RiskHistory
+        With a learning rate of NaN, which probabilities do not tell.
+    """
+    rows: Labelled | None = None
+    judged = []
+    for stage in stages:
+        p = _checks.class_scores(array_of(stage, "stages"), "stages", reads="probability")
+        if rows is None:
+            first, numbered = p, np.arange(len(p))[:, None]
+            rows = labelled(numbered, y, sample_weight, classes)
+        if p.shape != first.shape or p.shape[1] != len(rows.classes):
+            raise InputError(
+                f"stages must hold arrays of one shape (rows, {plural(len(rows.classes), 'class')}), but one has shape "
+                f"{p.shape}. Give classes= when a class does not occur in y."
+            )
+        judged.append(judge_probabilities(p[rows.features[:, 0]], rows.codes, rows.weights))
+    if not judged:
+        raise InputError("stages is empty: it must hold the probabilities of at least one iterate.")
+    columns = [_column(judged, name) for name in NAMES]
+    return RiskHistory(columns[0], columns[1], columns[2], np.full(len(judged), np.nan))

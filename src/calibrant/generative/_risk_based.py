@@ -93,6 +93,8 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Iterations done.
     statistics_ : record
         Statistics of the restored iterate.
+    stages_ : tuple of records
+        Statistics of every iterate, for `staged_predict_proba`; delete it to make a pickle smaller.
     n_features_in_ : int
         Number of features.
 
@@ -139,7 +141,9 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     history_: RiskHistory
     best_iter_: int
     n_iter_: int
+    n_features_in_: int
     statistics_: Any
+    stages_: tuple[Any, ...]
 
     def __init__(
         self,
@@ -307,8 +311,8 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         for name in ("feature_names_in_", "n_features_in_"):
             if hasattr(self, name) and isinstance(model, GenerativeClassifier):
                 setattr(model, name, getattr(self, name))
-        if not hasattr(self, "n_features_in_"):
-            self.n_features_in_ = getattr(model, "n_features_in_", None)
+        if not hasattr(self, "n_features_in_") and hasattr(model, "n_features_in_"):
+            self.n_features_in_ = model.n_features_in_
         return self
 
     # ---------------------------------------------------------------- prediction
@@ -341,7 +345,8 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ndarray of shape (n,)
             Labels out of `classes_`.
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """Probabilities after each iteration, the plain fit first.

@@ -7,6 +7,7 @@ May import NumPy, the kernels, `calibrant.data`, `calibrant._checks`, `calibrant
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,14 @@ def blocks_of(n_rows: int, size: int) -> Iterator[slice]:
     return (slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size))
 
 
+@dataclass(frozen=True, eq=False)
 class Labelled:
     """Checked rows: features as given, labels as indices of the classes, weights; rows of weight 0 are left out."""
 
-    def __init__(
-        self, features: NDArray[Any], codes: NDArray[np.intp], weights: Floats | None, classes: NDArray[Any]
-    ) -> None:
-        self.features, self.codes, self.weights, self.classes = features, codes, weights, classes
+    features: NDArray[Any]
+    codes: NDArray[np.intp]
+    weights: Floats | None
+    classes: NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -52,7 +54,7 @@ class Labelled:
     def take(self, chosen: NDArray[Any]) -> Labelled:
         """Some of the rows, by index or mask."""
         weights = None if self.weights is None else self.weights[chosen]
-        return Labelled(self.features[chosen], self.codes[chosen], weights, self.classes)
+        return replace(self, features=self.features[chosen], codes=self.codes[chosen], weights=weights)
 
 
 def labelled(X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Labelled:

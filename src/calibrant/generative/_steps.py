@@ -218,11 +218,19 @@ def _own_step(
     return _record(judged, correction, codes, weights)
 
 
+def judge_probabilities(p: Floats, codes: NDArray[np.intp], weights: Floats | None) -> RiskStep:
+    """How probabilities do on rows, without a correction."""
+    return _record(_judged(p, codes, weights), None, codes, weights)
+
+
+def _judged(p: Floats, codes: NDArray[np.intp], weights: Floats | None) -> kernels.Judged:
+    return kernels.judge(np.log(np.maximum(p, np.finfo(np.float64).tiny)), codes, weights)
+
+
 def _foreign_step(
     model: ClosedForm, features: NDArray[Any], codes: NDArray[np.intp], weights: Floats | None, correct: bool
 ) -> RiskStep:
-    p = np.asarray(model.predict_proba(features), dtype=np.float64)
-    judged = kernels.judge(np.log(np.maximum(p, np.finfo(np.float64).tiny)), codes, weights)
+    judged = _judged(np.asarray(model.predict_proba(features), dtype=np.float64), codes, weights)
     correction = model.statistics(features, judged.residuals) if correct else None
     return _record(judged, correction, codes, weights)
 

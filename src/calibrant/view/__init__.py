@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from calibrant.view._report import Report, build_report
+from calibrant.view._risk_based import RiskBasedDisplay
 
-__all__ = ["Report", "build_report"]
+__all__ = ["Report", "RiskBasedDisplay", "build_report"]

@@ -167,6 +167,17 @@ def test_not_clear_is_never_sold_as_proof(name):
     assert "well calibrated" not in report_of(name).to_json()
 
 
+def test_a_map_that_was_certain_and_wrong_is_not_recommended():
+    y, p = CASES["over_confident"]()
+    report = build_report(y, p, calibrator=IsotonicCalibration())
+    assert report.after.log_loss.score.value is None
+    assert report.headline.verdict == "map-not-enough"
+    assert "infinite" in said(report)["infinite-log-loss-after"]
+    assert "smoothing" in said(report, "advice")["map-not-enough"]
+    smoothed = build_report(y, p, calibrator=IsotonicCalibration(smoothing=0.5))
+    assert smoothed.headline.verdict == "use-map"
+
+
 def test_few_rows_are_named():
     assert "hint" in said(report_of("tiny"), "limits")["few-rows"]
     assert "rough" in said(report_of("separable"), "limits")["few-rows"]

@@ -59,6 +59,11 @@ def test_numbers_of_any_size():
     ]
 
 
+@pytest.mark.parametrize("low, high, last", [(0, 1, "20 %"), (0.92, 1, "93.6 %"), (0, 0.001, "0.02 %")])
+def test_ticks_have_the_decimals_that_their_steps_need(low, high, last):
+    assert plain(_svg.percents(_svg.steps(low, high))[1]) == last
+
+
 @pytest.mark.parametrize("value", [1e-6, 0.00069, 0.04, 0.0101, 0.3, 0.99, 1.0])
 def test_the_top_of_an_axis_is_round_and_close(value):
     top = _svg.nice_top(value)

@@ -63,6 +63,11 @@ class Data:
         return ends and self.distinct_scores == 2
 
     @property
+    def saturated(self) -> bool:
+        """Whether more than a few scores are exactly 0 or 1."""
+        return self.share_at_zero + self.share_at_one >= SATURATED
+
+    @property
     def rarer_share(self) -> float:
         """Share of the rarer class."""
         return min(self.prevalence, 1 - self.prevalence)
@@ -160,9 +165,14 @@ def verdict(evidence: Evidence) -> Verdict:
 
 def _verdict_on_map(evidence: Evidence, after: Side, gain: Gain) -> Verdict:
     if gain.clear:
-        if misses(after, evidence.data) or worse_than_base_rate(after):
+        if misses(after, evidence.data) or worse_than_base_rate(after) or certain_and_wrong(after):
             return "map-not-enough"
         return "small-gain" if small(gain) else "use-map"
     if evidence.before is None or evidence.data.smaller_class < FEW:
         return "cannot-tell"
     return "map-not-enough" if misses(evidence.before, evidence.data) else "leave-alone"
+
+
+def certain_and_wrong(side: Side) -> bool:
+    """Whether something happened that had probability 0."""
+    return side.log_loss.score.value is None

@@ -1,37 +1,40 @@
-"""The headline in plain words: what was found, what to do, and what the numbers cannot say.
+"""The headline in plain words: a title and what was found; what to do and what not to conclude come from `_advice`.
 
 Every sentence carries a short code, so that a program can read it too. The words are chosen by `_evidence`; here they
 are only written.
-May import the standard library, `_words`, `_measured` and `_evidence` beside this file.
+May import the standard library, and `_words`, `_measured`, `_evidence` and `_advice` beside this file.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from calibrant.view._advice import advice, limits
 from calibrant.view._curves import Bin
 from calibrant.view._evidence import (
     FEW,
-    SATURATED,
-    TINY,
     Data,
     Evidence,
     Verdict,
+    certain_and_wrong,
     misses,
     shapes,
     verdict,
     worse_than_base_rate,
 )
 from calibrant.view._measured import CLEAR, Gain, Side
-from calibrant.view._words import count, counted, fixed, fixed_pair, general, joined, percent, percent_pair, points
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """One sentence or two, and the code of what they say."""
-
-    code: str
-    text: str
+from calibrant.view._words import (
+    Sentence,
+    counted,
+    decimals_for,
+    fixed,
+    fixed_pair,
+    general,
+    joined,
+    percent,
+    percent_pair,
+    points,
+)
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ def headline(evidence: Evidence) -> Headline:
         said,
         _title(said, evidence),
         tuple(_found(evidence)),
-        tuple(_advice(said, evidence)),
-        tuple(_limits(evidence)),
+        tuple(advice(said, evidence)),
+        tuple(limits(evidence)),
     )
 
 
@@ -207,7 +210,7 @@ def _saturation(evidence: Evidence) -> list[Sentence]:
     share = data.share_at_zero + data.share_at_one
     if data.hard_labels:
         return [Sentence("hard-labels", "The scores are only 0 and 1: decisions, not probabilities.")]
-    if share < SATURATED:
+    if not data.saturated:
         return []
     return [
         Sentence(
@@ -228,10 +231,13 @@ def _not_judged(data: Data) -> Sentence:
 
 def _what_the_map_does(evidence: Evidence, after: Side, gain: Gain) -> list[Sentence]:
     said = []
-    if evidence.before is not None and evidence.before.log_loss.score.value is None:
-        reason = evidence.before.log_loss.score.reason or ""
+    if evidence.before is not None and certain_and_wrong(evidence.before):
+        reason = evidence.before.log_loss.score.reason
         said.append(Sentence("infinite-log-loss", f"The log loss before the map is {reason}."))
     said.append(_gain_sentence(evidence, after, gain))
+    if certain_and_wrong(after):
+        text = f"The log loss after the map is {after.log_loss.score.reason}: it is more certain than it may be."
+        said.append(Sentence("infinite-log-loss-after", text))
     if misses(after, evidence.data):
         gap = points(after.misfit.typical_gap)
         text = f"After the map the probabilities still miss by {gap} in a typical bin, more than chance explains."
@@ -251,7 +257,7 @@ def _gain_sentence(evidence: Evidence, after: Side, gain: Gain) -> Sentence:
     if gain.gain <= 0:
         return Sentence("no-gain", f"{subject} does not lower the expected {gain.measure} ({change}).")
     if not gain.clear:
-        chance = f"chance alone can make that difference (standard error {general(gain.error)})"
+        chance = f"chance alone can make that difference (standard error {_error(gain)})"
         return Sentence("gain-unclear", f"{subject} moves the expected {gain.measure} {change}; {chance}.")
     share = percent(gain.gain / gain.baseline)
     more = _brier_too(evidence.before, after) if gain.measure == "log loss" and evidence.before else ""
@@ -263,118 +269,14 @@ def _against_base_rate(subject: str, gain: Gain) -> Sentence:
     text = f"{subject} has an expected {gain.measure} of {after}; predicting the base rate for every row gives {base}."
     if gain.clear:
         return Sentence("gain", text)
-    chance = f" Chance alone can make that difference (standard error {general(gain.error)})."
+    chance = f" Chance alone can make that difference (standard error {_error(gain)})."
     return Sentence("no-gain", text) if gain.gain <= 0 else Sentence("gain-unclear", text + chance)
+
+
+def _error(gain: Gain) -> str:
+    return fixed(gain.error, decimals_for([gain.error], 2))
 
 
 def _brier_too(before: Side, after: Side) -> str:
     pair = fixed_pair(before.brier.score.value or 0.0, after.brier.score.value or 0.0)
     return ", and moves the Brier score from {} to {}".format(*pair)
-
-
-# ---------------------------------------------------------------- what to do
-
-
-def _advice(said: Verdict, evidence: Evidence) -> list[Sentence]:
-    data = evidence.data
-    base = percent(data.prevalence)
-    texts: dict[Verdict, str] = {
-        "constant": f"Without a better score, the honest probability of every row is the base rate, {base}.",
-        "not-cross-fitted": "Use no map yet: nothing here shows that it helps. Collect more rows of both classes.",
-        "decisions": "Give the model's probabilities or decision values instead of its decisions: from these scores "
-        "only two probabilities can be learned, the event rates of the two groups.",
-        "flipped": f"Do nothing with these scores until this is settled. Check which label is the event (here "
-        f"{data.event}) and whether the score is of the other class; if so, give {_turned(data)} instead. The map "
-        f"below would turn the ranking round without asking.",
-        "separable": "Check first that the scores were made on rows that the model was not trained on, and that no "
-        "feature gives the label away. If both hold, more rows will show how sure the scores may be.",
-        "no-signal": f"Do not act on these scores, calibrated or not: predicting the base rate, {base}, for every row "
-        f"does about as well. Calibration cannot add what the score does not know; look for a better model.",
-        "cannot-tell": _wait(evidence),
-        "map-not-enough": f"Do not rely on {evidence.calibrator} here. {_other_map(evidence)}",
-        "leave-alone": "Leave the scores alone. A map would add noise and mend nothing that these rows can show.",
-        "small-gain": "Use the map if small differences matter to you; otherwise leave the scores alone.",
-        "use-map": "Use the map below: fit it once on these rows and apply it to every new score of the same model.",
-    }
-    return [Sentence(said, texts[said]), *_better_scores(evidence)]
-
-
-def _turned(data: Data) -> str:
-    return "1 − p" if data.scale == "probability" else "−score"
-
-
-def _wait(evidence: Evidence) -> str:
-    start = "Leave the scores alone for now" if evidence.before else "Do not rely on the probabilities of the map yet"
-    return f"{start} and collect more rows of the rarer class (there are {count(evidence.data.smaller_class)})."
-
-
-def _other_map(evidence: Evidence) -> str:
-    if evidence.calibrator == "IsotonicCalibration":
-        return "Its steps overfit or the rows are too few; try AffineLogit, or collect more rows."
-    if evidence.data.smaller_class < 100:
-        return "A more flexible map would need more rows than there are."
-    return "The error is not of the shape that it can mend. Try IsotonicCalibration, which bends where the rows do."
-
-
-def _better_scores(evidence: Evidence) -> list[Sentence]:
-    if any(sentence.code == "saturated" for sentence in _saturation(evidence)):
-        text = (
-            "If the model can give log-odds (or log-probabilities), start from those: they keep the order that is lost."
-        )
-        return [Sentence("use-log-odds", text)]
-    return []
-
-
-# ---------------------------------------------------------------- what the numbers cannot say
-
-
-def _limits(evidence: Evidence) -> list[Sentence]:
-    return [
-        *_few_rows(evidence.data),
-        _chance(evidence),
-        Sentence(
-            "in-sample",
-            "Whether the scores were made on rows that the model was trained on. If they were, they look better than "
-            "they are, and a map learned from them is wrong for new rows. This page cannot see it.",
-        ),
-        Sentence(
-            "population",
-            f"Whether tomorrow's rows are like these. All numbers hold for one data set and for the population it came "
-            f"from, where the event happens in {percent(evidence.data.prevalence)} of the rows.",
-        ),
-        *_reading(evidence.data),
-    ]
-
-
-def _few_rows(data: Data) -> list[Sentence]:
-    if data.smaller_class >= FEW:
-        return []
-    size = counted(data.smaller_class, "row")
-    rough = (
-        "every number on this page is a hint, not a measurement" if data.smaller_class < TINY else "numbers are rough"
-    )
-    return [Sentence("few-rows", f"Much. With {size} in the smaller class, {rough}.")]
-
-
-def _chance(evidence: Evidence) -> Sentence:
-    """How far the event rate itself is known; the only bound given until intervals are."""
-    data = evidence.data
-    reach = CLEAR * (data.prevalence * (1 - data.prevalence) / data.total_weight) ** 0.5
-    text = (
-        f"Anything finer than chance allows: even the event rate is known only to about ± {points(reach)}, the rate in"
-    )
-    known = f"{text} one bin less well. The numbers below carry no intervals yet"
-    if evidence.before is not None and not shapes(evidence.before, data):
-        return Sentence("no-interval", f"{known}, and “not clear” is not proof that the scores are calibrated.")
-    return Sentence("no-interval", f"{known}.")
-
-
-def _reading(data: Data) -> list[Sentence]:
-    said = []
-    if data.scale == "probability":
-        text = "Whether the scores are meant as probabilities: they lie in [0,\u00a01] and were read so."
-        said.append(Sentence("read-as-probabilities", text))
-    if data.weighted:
-        text = "Whether the weights are frequencies: a row of weight 2 was counted as two rows of evidence."
-        said.append(Sentence("weights", text))
-    return said

@@ -21,7 +21,15 @@ from calibrant.view._report import Report
 from calibrant.view._words import count, counted, decimals_for, fixed, general, percent, percent_decimals, signed
 
 EMPTY = "–"
-MAP_CODES = ("gain", "no-gain", "gain-unclear", "map-misses", "worse-than-base-rate", "not-cross-fitted")
+MAP_CODES = (
+    "gain",
+    "no-gain",
+    "gain-unclear",
+    "infinite-log-loss-after",
+    "map-misses",
+    "worse-than-base-rate",
+    "not-cross-fitted",
+)
 
 
 def page(report: Report) -> str:

@@ -181,7 +181,8 @@ def build_report(
     Examples
     --------
     >>> from calibrant import build_report
-    >>> report = build_report([0, 0, 0, 1] * 25, [0.01, 0.02, 0.97, 0.99] * 25)
+    >>> labels = [0] * 80 + [1] * 20 + [0] * 30 + [1] * 70
+    >>> report = build_report(labels, [0.01] * 100 + [0.99] * 100)
     >>> report.headline.title
     'Over-confident and too high: use the map'
     """

@@ -143,7 +143,7 @@ def steps(low: float, high: float, count: int = 5) -> list[float]:
 def percents(values: Sequence[float]) -> list[str]:
     """Percentages with the decimals that their steps need."""
     step = abs(values[1] - values[0]) * 100
-    decimals = 0 if step >= 0.999 else 1 if step >= 0.0999 else 2 if step >= 0.00999 else 3
+    decimals = next((digits for digits in range(4) if abs(round(step, digits) - step) < 1e-9), 4)
     return [percent(round(value, 9), decimals) for value in values]
 
 

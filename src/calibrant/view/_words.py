@@ -9,10 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 NARROW_SPACE = "\u202f"
 MINUS = "\u2212"
 MOST_DECIMALS = 7
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence or two, and the code of what they say."""
+
+    code: str
+    text: str
 
 
 def count(value: float) -> str:

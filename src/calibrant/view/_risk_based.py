@@ -214,7 +214,7 @@ class RiskBasedDisplay:
         self._mark_reach(self.axes_[0])
         handles, labels = self.axes_[0].get_legend_handles_labels()
         if len(labels) > 1:
-            self.axes_[0].legend(handles, labels, frameon=False, fontsize="small", loc="best")
+            self.axes_[0].legend(handles, labels, edgecolor="none", framealpha=0.9, fontsize="small", loc="best")
         return self
 
     def _draw(self, axes: Any, panel: str, title: str) -> None:
@@ -255,7 +255,7 @@ class RiskBasedDisplay:
             text = f"reach: never in {len(self.history.error) - 1}"
         else:
             axes.axvline(reached, color=GREY, linewidth=0.8)
-            text = f"reach: {reached} iteration{'' if reached == 1 else 's'}"
+            text = f"reach: {reached} iteration{'' if reached == 1 else 's'}" if reached else "reach: the start does"
         axes.set_title(text, loc="right", fontsize="small", color=GREY)
 
 

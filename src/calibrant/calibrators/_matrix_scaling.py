@@ -165,6 +165,8 @@ class StructuredMatrixScaling(ClassCalibrator):
     ----------
     from_logits : bool, default=False
         Whether the scores are logits instead of probabilities.
+    penalty : float, default=1.0
+        Factor of the penalty of the source.
     classes : sequence, optional
         The labels of the columns, in order, when they are not 0..K-1.
 
@@ -186,7 +188,7 @@ class StructuredMatrixScaling(ClassCalibrator):
     Notes
     -----
     `L <- log((1 - e) softmax(L / T) + e / K)`, `e = 1 / (N + 1)`; then `softmax(L + L W' + b)` minimises `mean
-    cross-entropy + K / N (|b|^2 + |diag W|^2) + K (K - 1) / N |offdiag W|^2`. Cost: as `MatrixScaling`. Source:
+    cross-entropy + penalty K / N (|b|^2 + |diag W|^2 + (K - 1) |offdiag W|^2)`. Cost: as `MatrixScaling`. Source:
     structured matrix scaling, arXiv 2511.03685.
 
     Examples
@@ -198,21 +200,22 @@ class StructuredMatrixScaling(ClassCalibrator):
     (5, 3)
     """
 
-    _rules: ClassVar[Mapping[str, Rule]] = SHARED
+    _rules: ClassVar[Mapping[str, Rule]] = {**SHARED, "penalty": STRENGTH}
 
     temperature_: float
     weights_: Floats
     intercepts_: Floats
     objective_: float
 
-    def __init__(self, from_logits: bool = False, classes: Sequence[Any] | None = None) -> None:
+    def __init__(self, from_logits: bool = False, penalty: float = 1.0, classes: Sequence[Any] | None = None) -> None:
         self.from_logits = from_logits
+        self.penalty = penalty
         self.classes = classes
 
     def _learn(self, rows: ClassRows) -> MatrixScalingMap:
         given = tempered(rows, self.from_logits)
         self.temperature_ = 1 / given.beta
-        strength = given.rows.n_classes / given.rows.total
+        strength = self.penalty * given.rows.n_classes / given.rows.total
         return _matrix_map(
             self, rows, given, fit_matrix(given, (given.rows.n_classes - 1) * strength, strength, strength)
         )

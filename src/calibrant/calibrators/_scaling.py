@@ -167,6 +167,8 @@ class StructuredVectorScaling(ClassCalibrator):
     ----------
     from_logits : bool, default=False
         Whether the scores are logits instead of probabilities.
+    penalty : float, default=1.0
+        Factor of the penalty of the source.
     classes : sequence, optional
         The labels of the columns, in order, when they are not 0..K-1.
 
@@ -187,8 +189,8 @@ class StructuredVectorScaling(ClassCalibrator):
     Notes
     -----
     `L <- log((1 - e) softmax(L / T) + e / K)`, `e = 1 / (N + 1)`; then `softmax(L * (1 + v) + b)` minimises `mean
-    cross-entropy + K / N (|v|^2 + |b|^2)`. Cost: Newton steps, O(n K^2) each up to 300 classes, a few passes O(nK) each
-    above; memory of the input. Source: structured matrix scaling, arXiv 2511.03685.
+    cross-entropy + penalty K / N (|v|^2 + |b|^2)`. Cost: Newton steps, O(n K^2) each up to 300 classes, a few passes
+    O(nK) each above; memory of the input. Source: structured matrix scaling, arXiv 2511.03685.
 
     Examples
     --------
@@ -199,21 +201,22 @@ class StructuredVectorScaling(ClassCalibrator):
     (5, 3)
     """
 
-    _rules: ClassVar[Mapping[str, Rule]] = SHARED
+    _rules: ClassVar[Mapping[str, Rule]] = {**SHARED, "penalty": STRENGTH}
 
     temperature_: float
     weights_: Floats
     intercepts_: Floats
     objective_: float
 
-    def __init__(self, from_logits: bool = False, classes: Sequence[Any] | None = None) -> None:
+    def __init__(self, from_logits: bool = False, penalty: float = 1.0, classes: Sequence[Any] | None = None) -> None:
         self.from_logits = from_logits
+        self.penalty = penalty
         self.classes = classes
 
     def _learn(self, rows: ClassRows) -> VectorScalingMap:
         given = tempered(rows, self.from_logits)
         self.temperature_ = 1 / given.beta
-        return _vector_map(self, rows, given, fit_vector(given, given.rows.n_classes / given.rows.total))
+        return _vector_map(self, rows, given, fit_vector(given, self.penalty * given.rows.n_classes / given.rows.total))
 
 
 def _vector_map(owner: Any, rows: ClassRows, given: Prepared, fit: Fit) -> VectorScalingMap:

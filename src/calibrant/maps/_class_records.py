@@ -16,7 +16,7 @@ from calibrant._checks import Floats
 from calibrant._kernels import softmax
 from calibrant._kernels._one_thread import one_blas_thread
 from calibrant.errors import InputError
-from calibrant.maps._base import ClassMap, Map, flag, matrix, number, parts, vector
+from calibrant.maps._base import BinaryMap, ClassMap, Map, flag, matrix, number, parts, vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,26 +105,33 @@ class MatrixScalingMap(ClassMap):
 
 @dataclass(frozen=True, eq=False)
 class LogMixtureMap(ClassMap):
-    """`softmax(sum_c weight_c log q_c)`: several maps of the same scores, averaged in log-probability."""
+    """`softmax(sum_c weight_c log q_c)`: several maps of the same probabilities, averaged in log-probability.
+
+    The maps read `(1 - mix) p + mix / K`, which keeps exact zeros from all of them.
+    """
 
     kind: ClassVar[str] = "log_mixture"
     weights: Floats = vector(0, 1)
     maps: tuple[Map, ...] = parts()
+    mix: float = number(0, 1, default=0.0)
+    from_logits: bool = flag(default=False)
 
     def _validate(self) -> None:
         if len(self.weights) != len(self.maps) or abs(float(self.weights.sum()) - 1) > 1e-9:
             raise InputError("there must be a weight for every map, and the weights must sum to 1.")
         if any(part.classes != self.classes for part in self.maps):
             raise InputError("every part must have the classes of the mixture.")
-        if len({part.reads for part in self.maps}) > 1:
-            raise InputError("the parts must read the same kind of score.")
+        if any(part.reads == "logit" or isinstance(part, BinaryMap) for part in self.maps):
+            raise InputError("every part must be a map of K classes that reads probabilities.")
 
     @property
     def reads(self) -> str:
-        return self.maps[0].reads
+        return "logit" if self.from_logits else "probability"
 
     def _apply_rows(self, scores: Floats) -> Floats:
-        total = np.zeros(scores.shape)
+        p = softmax.softmax(scores) if self.from_logits else scores
+        p = (1 - self.mix) * p + self.mix / p.shape[1]
+        total = np.zeros(p.shape)
         for weight, part in zip(self.weights, self.maps):
-            total += weight * softmax.log_floored(part(scores))
+            total += weight * softmax.log_floored(part(p))
         return softmax.softmax(total)

@@ -21,11 +21,14 @@ from .data import ScoreTable as ScoreTable
 from .maps import load_map as load_map
 from .metrics import average_precision as average_precision
 from .metrics import brier_score as brier_score
+from .metrics import calibration_error as calibration_error
 from .metrics import calibration_slope_intercept as calibration_slope_intercept
 from .metrics import class_summary as class_summary
 from .metrics import class_tables as class_tables
 from .metrics import classwise_reliability_curves as classwise_reliability_curves
+from .metrics import compare as compare
 from .metrics import confusion_matrix as confusion_matrix
+from .metrics import estimate as estimate
 from .metrics import expected_calibration_error as expected_calibration_error
 from .metrics import log_loss as log_loss
 from .metrics import reliability_curve as reliability_curve

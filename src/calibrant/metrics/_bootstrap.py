@@ -1,0 +1,89 @@
+"""Bootstrap intervals of measures that are smooth in the counts of the score table.
+
+May import NumPy, the kernels and the measures beside this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant._kernels import resample
+from calibrant._parameters import generator
+from calibrant.data import ScoreTable
+from calibrant.data._log_odds import fit_log_odds
+from calibrant.errors import InputError
+from calibrant.metrics._calibration import calibration_slope_intercept
+from calibrant.metrics._design import Design
+from calibrant.metrics._influence import of_brier, of_line, of_log_loss
+from calibrant.metrics._intervals import Estimate
+from calibrant.metrics._ranking import average_precision, roc_auc
+from calibrant.metrics._scores import brier_score, log_loss
+
+
+def bootstrapped(
+    measure: Any, design: Design, size: int, level: float, rng: Any, options: dict[str, Any]
+) -> dict[str, Estimate]:
+    """Percentile intervals of the parts of a measure."""
+    table = design.distinct
+    found = resample.cells(_log_odds(measure, table), table.positives, table.negatives, table.squared_weights)
+    values, measures = _measures(measure, table, found, options)
+    draws = resample.resampled(_draw(design, found), measures, size, generator(0 if rng is None else rng))
+    hits, misses = found.positives[None], found.negatives[None]
+    method = f"bootstrap, {size:,} resamples of {len(found.starts):,} cells"
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    made = {}
+    for (name, value), part, drawn in zip(values.items(), measures, draws):
+        low, high = np.quantile(drawn, tails) + (value - float(part(hits, misses)[0]))
+        made[name] = Estimate(value, float(low), float(high), level, method)
+    return made
+
+
+def _log_odds(measure: Any, table: ScoreTable) -> Any:
+    if measure in (roc_auc, average_precision):
+        return np.arange(len(table.scores), dtype=np.float64)
+    return fit_log_odds(table)
+
+
+def _draw(design: Design, found: resample.Cells) -> resample.Draw:
+    if design.cluster is None:
+        return resample.draw_counts(found)
+    rows = design.table
+    place = np.searchsorted(design.distinct.scores, rows.scores)
+    cell = np.searchsorted(found.starts, place, side="right") - 1
+    assert rows._labels is not None
+    return resample.draw_clusters(cell, len(found.starts), rows._labels, rows.weight, design.cluster)
+
+
+def _measures(
+    measure: Any, table: ScoreTable, found: resample.Cells, options: dict[str, Any]
+) -> tuple[dict[str, float], list[resample.Measure]]:
+    """Exact values by name, and the functions of many resamples."""
+    if measure in (brier_score, log_loss):
+        loss = of_brier(table) if measure is brier_score else of_log_loss(table, **options)
+        if not np.isfinite(loss.value):
+            raise InputError(f"{measure.__name__} is infinite, so it has no bootstrap; eps= would floor it.")
+        means = [
+            resample.cell_means(found, weight, part + loss.value)
+            for weight, part in ((table.positives, loss.positive), (table.negatives, loss.negative))
+        ]
+        return {"value": loss.value}, [resample.mean_of(*means)]
+    if measure is roc_auc:
+        return {"value": roc_auc(table)}, [resample.area]
+    if measure is average_precision:
+        return {"value": average_precision(table)}, [resample.precision]
+    if measure is calibration_slope_intercept:
+        return _line(table, found)
+    raise InputError(
+        f"{measure.__name__} has no bootstrap that covers, because chance adds to it at every resample: leave out "
+        f"n_resamples, and the interval comes from its null distribution."
+    )
+
+
+def _line(table: ScoreTable, found: resample.Cells) -> tuple[dict[str, float], list[resample.Measure]]:
+    z = resample.cell_means(found, table.weight, fit_log_odds(table))
+    fit = {name: part.value for name, part in of_line(table).items()}
+    a, b = fit["intercept"], fit["slope"]
+    shift = fit["intercept_at_slope_one"]
+    return fit, [resample.line(z, a, b, 1), resample.line(z, a, b, 0), resample.shift(z, shift)]

@@ -1,0 +1,205 @@
+"""Estimates with intervals, and the calibration error with one that covers at and near zero.
+
+The squared gap of a bin is taken less the part that chance puts into it, so that the sum over the bins has the true
+squared error as its expectation; the interval holds every true value that the data do not reject.
+May import NumPy, the kernels and the measures beside this file.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from calibrant._checks import Floats, Label
+from calibrant._kernels import bins, intervals
+from calibrant.data import ScoreTable
+from calibrant.errors import InputError
+from calibrant.metrics._inputs import binary_input
+from calibrant.metrics._scores import _one_of, uniform_edges
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with an interval.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    low, high : float
+        Ends of the interval.
+    level : float
+        How often such intervals hold the true value, at least about.
+    method : str
+        How the interval was made.
+
+    Examples
+    --------
+    >>> from calibrant.metrics import Estimate
+    >>> print(Estimate(0.031, 0.02, 0.042, 0.95, "by hand"))
+    0.031 (95 % interval 0.02 to 0.042)
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    method: str
+
+    @property
+    def width(self) -> float:
+        """High less low."""
+        return self.high - self.low
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ({100 * self.level:g} % interval {self.low:.4g} to {self.high:.4g})"
+
+
+def inner_share(what: str, name: str, value: Any) -> float:
+    """A number strictly between 0 and 1, such as the level of an interval."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
+        raise InputError(f"{what}: {name} must be a number strictly between 0 and 1, but it is {value!r}.")
+    return float(value)
+
+
+def calibration_error(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    n_bins: int = 15,
+    strategy: Literal["quantile", "uniform"] = "quantile",
+    confidence: float = 0.95,
+    sample_weight: Any = None,
+    pos_label: Label | None = None,
+) -> Estimate:
+    """Root mean square gap between prediction and event rate, chance taken off; lower is better, 0 is calibrated.
+
+    The plain binned error of perfectly calibrated probabilities is never 0, because chance alone opens gaps. Here the
+    part of chance is taken off, so that the estimate can be 0, and the interval is valid there too.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,), or ScoreTable
+        Labels; or a table alone.
+    y_prob : array-like of shape (n,) or (n, 2)
+        Probabilities of the positive class.
+    n_bins : int
+        Number of bins; equal values stay together, so there can be fewer.
+    strategy : {"quantile", "uniform"}
+        Bins of equal mass or of equal width.
+    confidence : float
+        Level of the interval, in (0, 1).
+    sample_weight : array-like of shape (n,), optional
+        Frequencies. Weights that differ widen the interval: n counts as `(sum w)^2 / sum w^2` rows.
+    pos_label : label, optional
+        The positive class; text labels need it.
+
+    Returns
+    -------
+    Estimate
+        In units of probability. Its square estimates the squared gap of the bins without bias, until it is cut at 0.
+
+    Notes
+    -----
+    `T = sum_b W_b / N (gap_b^2 - v_b / W_b)`, v_b the variance of y - p within bin b; value `sqrt(max(T, 0))`. The
+    interval inverts the distribution of T, a gamma with its first three cumulants; v_b is there at least the mean of
+    p (1 - p), and for the upper end at least `q (1 - q)` with `q = (k + 1/2) / (W + 1)`. Coverage in simulations is
+    .96 to .99 at 95 %, see the documentation. Cost: one sort. Source: Kumar, Liang, Ma (2019), section 4 (debiasing);
+    Sun, Chaudhari, Barnett, Dobriban (2024) (inversion).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import calibration_error, expected_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=4000)
+    >>> y = rng.uniform(size=4000) < p
+    >>> calibration_error(y, p).low, round(expected_calibration_error(y, p), 3)
+    (0.0, 0.017)
+    """
+    _one_of("strategy", strategy, ("quantile", "uniform"))
+    level = inner_share("calibration_error", "confidence", confidence)
+    edges = uniform_edges(n_bins)
+    table = binary_input(y_true, y_prob, sample_weight, pos_label, what="calibration_error")
+    return root(squared_error(binned_gaps(table, edges, strategy), level))
+
+
+class Gaps(NamedTuple):
+    """Bins of a table: share of the weight, gap, variance of y - p, weight, rows that the weight is worth."""
+
+    share: Floats
+    gap: Floats
+    variance: Floats
+    weight: Floats
+    worth: Floats
+    model: Floats
+    events: Floats
+
+
+def binned_gaps(table: ScoreTable, edges: Floats, strategy: str = "quantile") -> Gaps:
+    """Sums over the bins that hold rows; `edges` gives their number, and their place when they are of equal width."""
+    distinct = table.distinct
+    weight, p = distinct.weight, distinct.scores
+    if strategy == "uniform":
+        place = bins.uniform_bin(p, edges)
+        starts = np.flatnonzero(np.concatenate([[True], np.diff(place) > 0]))
+    else:
+        ends = bins.quantile_bin_ends(weight, len(edges) - 1)
+        starts = np.concatenate([[0], ends[:-1] + 1])
+    hits, misses = distinct.positives, distinct.negatives
+    columns = (weight, hits - weight * p, hits * (1 - p) ** 2 + misses * p**2, weight * p * (1 - p), hits)
+    total, gap, square, model, events = (np.add.reduceat(column, starts) for column in columns)
+    worth = total**2 / np.add.reduceat(distinct.squared_weights, starts)
+    gap, model = gap / total, model / total
+    spread = np.maximum(square / total - gap**2, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.where(total > 1, spread * total / (total - 1), model)
+    return Gaps(total / total.sum(), gap, variance, total, worth, model, events)
+
+
+class Squared(NamedTuple):
+    """A debiased squared error before it is cut at 0, its interval, and its standard error were it zero."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+    spread: intervals.Spread
+
+
+def squared_error(found: Gaps, level: float) -> Squared:
+    """The debiased squared gap over the bins, and its interval."""
+    value = float(found.share @ (found.gap**2 - found.variance / found.weight))
+    low_spread, high_spread = gap_spreads(found)
+    centre = value
+    if np.any(found.worth != found.weight):  # chance is as large as the rows, not the weights, make it
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = np.where(found.worth > 1, found.variance, found.model)
+        centre = float(found.share @ (found.gap**2 - variance / found.worth))
+    low, high = intervals.square_limits(centre, low_spread, high_spread, level)
+    return Squared(value, min(low, max(value, 0.0)), max(high, value), level, low_spread)
+
+
+def gap_spreads(found: Gaps) -> tuple[intervals.Spread, intervals.Spread]:
+    """The chance part of each bin, as the lower and as the upper end of the interval read it."""
+    least = np.maximum(found.variance, found.model)
+    rate = (found.events / found.weight * found.worth + 0.5) / (found.worth + 1)
+    most = np.maximum(least, rate * (1 - rate))
+    with np.errstate(under="ignore"):
+        return (
+            intervals.spread_of(found.share * least / found.worth),
+            intervals.spread_of(found.share * most / found.worth),
+        )
+
+
+def root(squared: Squared) -> Estimate:
+    """The root mean square gap."""
+    value, low, high = (math.sqrt(max(part, 0.0)) for part in squared[:3])
+    return Estimate(value, low, high, squared.level, "debiased squares over bins, null distribution inverted")

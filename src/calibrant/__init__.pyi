@@ -37,6 +37,11 @@ from .metrics import roc_curve as roc_curve
 from .metrics import score_decomposition as score_decomposition
 from .metrics import shape_diagnosis as shape_diagnosis
 from .metrics import top_label_table as top_label_table
+from .priors import adjust_prior as adjust_prior
+from .priors import estimate_prior as estimate_prior
+from .priors import label_shift_test as label_shift_test
+from .priors import shift_map as shift_map
+from .priors import undo_sampling as undo_sampling
 from .view import RiskBasedDisplay as RiskBasedDisplay
 from .view import build_report as build_report
 

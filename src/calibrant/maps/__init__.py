@@ -8,6 +8,7 @@ from __future__ import annotations
 from calibrant.maps._base import BinaryMap, ClassMap, Map
 from calibrant.maps._class_records import ClassIdentityMap, LogMixtureMap, MatrixScalingMap, VectorScalingMap
 from calibrant.maps._files import load_map
+from calibrant.maps._prior_shift import ClassPriorShiftMap, PriorShiftMap
 from calibrant.maps._records import (
     AffineLogitMap,
     IdentityMap,
@@ -27,6 +28,7 @@ __all__ = [
     "BinaryMap",
     "ClassIdentityMap",
     "ClassMap",
+    "ClassPriorShiftMap",
     "IdentityMap",
     "LineMap",
     "LogMixtureMap",
@@ -35,6 +37,7 @@ __all__ = [
     "MixtureMap",
     "OneVsRestMap",
     "PlattMap",
+    "PriorShiftMap",
     "QuadraticLogitMap",
     "SplineMap",
     "StepMap",

@@ -5,7 +5,7 @@ outside [0, 1] where probabilities are read; in SQLite also text) gives NULL. In
 logarithm of 0, a division by 0, or a result beyond the range of a double, which PostgreSQL refuses; what lies below
 1e-290 may be taken for 0.
 A new kind of map registers its formula with `_formula`.
-May import the kernels, `calibrant._checks`, `calibrant.maps._records` and `calibrant.errors`.
+May import the kernels, `calibrant._checks`, the records of this folder and `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from calibrant._checks import PROBABILITY_TOLERANCE, shown
 from calibrant._kernels.likelihood import LOG_FLOOR
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
+from calibrant.maps._prior_shift import PriorShiftMap, absorbed
 from calibrant.maps._records import (
     AffineLogitMap,
     IdentityMap,
@@ -170,6 +171,16 @@ def _mixture(record: MixtureMap, x: str, d: Dialect) -> str:
             given = inside if record.reads == "probability" and part.reads == "score" else x
             terms.append(f"{d.double(weight)} * {_bracketed(_formula(part, given, d))}")
     return d.between(0.0, " + ".join(terms), 1.0)
+
+
+@_formula.register
+def _prior_shift(record: PriorShiftMap, x: str, d: Dialect) -> str:
+    whole = absorbed(record)
+    if whole is not None:
+        return _formula(whole, x, d)
+    p, factor = _bracketed(_formula(record.maps[0], x, d)), math.exp(record.log_factor)
+    moved = f"{d.double(factor)} * {p} / ({d.double(1.0)} + {d.double(factor - 1)} * {p})"
+    return f"CASE WHEN {p} < {d.double(1 / SAFE / min(factor, 1.0))} THEN {d.double(0.0)} ELSE {moved} END"
 
 
 # ---------------------------------------------------------------- what the formulas are made of

@@ -1,0 +1,272 @@
+"""The prior of unlabelled rows, by maximum likelihood (EM) or from the mean prediction (BBSE).
+
+Both assume label shift: within each class the scores are what they were. `label_shift_test` asks whether they are.
+May import NumPy, the kernels, `calibrant._checks` and the modules of this folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from calibrant import _checks
+from calibrant._checks import Floats
+from calibrant._kernels import mixing, tails
+from calibrant._kernels._dot import dot
+from calibrant._parameters import Number
+from calibrant.errors import InputError
+from calibrant.priors._shift import class_shares, event_share
+from calibrant.priors._target import Reference, Target, read_reference, read_target
+
+METHODS = ("em", "bbse")
+
+
+@dataclass(frozen=True, eq=False)
+class PriorEstimate:
+    """A prior with an interval.
+
+    Attributes
+    ----------
+    prior : float or ndarray of shape (K,)
+        Share of the event (two classes), or of every class.
+    low, high : float or ndarray of shape (K,)
+        Ends of the interval; class by class where there are more than two.
+    level : float
+        How often such intervals hold the true share, at least about.
+    method : str
+        How prior and interval were found.
+    """
+
+    prior: Any
+    low: Any
+    high: Any
+    level: float
+    method: str
+
+
+class _Found(NamedTuple):
+    prior: Floats
+    low: Floats
+    high: Floats
+    method: str
+
+
+def estimate_prior(
+    y_prob: Any,
+    train_prior: Any,
+    *,
+    method: Literal["em", "bbse"] = "em",
+    reference: Any = None,
+    confidence: float = 0.95,
+    sample_weight: Any = None,
+) -> PriorEstimate:
+    """Class shares of unlabelled rows, when the scores within each class stay as they were (label shift).
+
+    Parameters
+    ----------
+    y_prob : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
+        Probabilities of the new rows, made for the prior `train_prior`.
+    train_prior : float, or array-like of shape (K,)
+        Prevalence that the probabilities are made for.
+    method : {"em", "bbse"}
+        "em" trusts the probabilities to be calibrated and is the most precise; "bbse" trusts labelled reference rows
+        instead, and needs no calibration.
+    reference : ScoreTable, or pair (y_true, y_prob), optional
+        Labelled rows with probabilities of the same model; for "bbse".
+    confidence : float
+        Level of the interval.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies.
+
+    Returns
+    -------
+    PriorEstimate
+        With single numbers for two classes.
+
+    Raises
+    ------
+    InputError
+        "bbse" without a reference, a class that the reference lacks, scores that do not tell the classes apart.
+
+    Notes
+    -----
+    EM: the maximum of `sum_i w_i log sum_k p_ik pi_k / train_k`, which the iteration of Saerens, Latinne and
+    Decaestecker (2002), eq. 2.9 approaches; found here by Newton steps or bisection, so that it is exact on the border
+    too. Interval of two classes: the priors whose log-likelihood is within half a chi-squared quantile of the maximum
+    (profile likelihood); of more: normal, from the curvature. It counts the new rows as random, not the probabilities.
+    BBSE: the prior for which the mean prediction is what the reference says, `mean(p) = sum_k pi_k E[p | k]` (Lipton,
+    Wang, Smola 2018, section 3, with probabilities in place of decisions). Interval: two classes Fieller's, more the
+    delta method; both samples count as random. With more than two classes shares below 0 are set to 0, the rest
+    divided by their sum. Cost: O(n K^2) for each of a few dozen passes (EM), or one pass.
+
+    Examples
+    --------
+    >>> from calibrant import estimate_prior
+    >>> found = estimate_prior([0.9, 0.8, 0.2, 0.1, 0.1, 0.1], train_prior=0.5)
+    >>> round(found.prior, 3), round(found.low, 3), round(found.high, 3)
+    (0.252, 0.0, 0.778)
+    """
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(map(repr, METHODS))}, but it is {method!r}.")
+    if not Number(0, 1).accepts(confidence) or confidence in (0, 1):
+        raise InputError(f"confidence must lie strictly between 0 and 1, but it is {confidence!r}.")
+    target = read_target(y_prob, sample_weight)
+    train = _train_shares(train_prior, target.rows.shape[1])
+    if method == "em":
+        found = _em_two(target, train, confidence) if len(train) == 2 else _em_many(target, train, confidence)
+    elif reference is None:
+        raise InputError('method="bbse" needs reference: labelled rows with probabilities of the same model.')
+    else:
+        found = _bbse(target, read_reference(reference, len(train)), confidence)
+    if len(train) > 2:
+        return PriorEstimate(found.prior, found.low, found.high, confidence, found.method)
+    share, low, high = (float(part[1]) for part in (found.prior, found.low, found.high))
+    return PriorEstimate(share, low, high, confidence, found.method)
+
+
+def _train_shares(train_prior: Any, n_classes: int) -> Floats:
+    if n_classes == 2 and np.ndim(train_prior) == 0:
+        share = event_share(train_prior, "train_prior", open_ends=True)
+        return np.array([1 - share, share])
+    shares = class_shares(train_prior, "train_prior", n_classes)
+    if shares.min() <= 0:
+        raise InputError(f"train_prior must give every class a share above 0, but it is {_checks.shown(shares, 12)}.")
+    return shares
+
+
+# ---------------------------------------------------------------- maximum likelihood
+
+
+class _Likelihood:
+    """The log-likelihood of a share of the event: concave, known by its ratios `r = p1 / train1 - p0 / train0`."""
+
+    def __init__(self, target: Target, train: Floats) -> None:
+        self.base = target.rows[:, 0] / train[0]
+        self.rise = target.rows[:, 1] / train[1] - self.base
+        self.weights = target.weights
+
+    def value(self, share: float) -> float:
+        with np.errstate(divide="ignore"):
+            return dot(self.weights, np.log(self.base + share * self.rise))
+
+    def slope(self, share: float) -> float:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return dot(self.weights, self.rise / (self.base + share * self.rise))
+
+
+def _em_two(target: Target, train: Floats, confidence: float) -> _Found:
+    likelihood = _Likelihood(target, train)
+    share = _bisect(lambda x: likelihood.slope(x), 0.0, 1.0)
+    allowed = likelihood.value(share) - tails.chi_squared_quantile(confidence, 1) / 2
+    low = _bisect(lambda x: allowed - likelihood.value(x), 0.0, share) if likelihood.value(0.0) < allowed else 0.0
+    high = _bisect(lambda x: likelihood.value(x) - allowed, share, 1.0) if likelihood.value(1.0) < allowed else 1.0
+    return _two_shares(share, low, high, "maximum likelihood (EM), profile-likelihood interval")
+
+
+def _two_shares(share: float, low: float, high: float, method: str) -> _Found:
+    prior, least, most = (np.array([1 - x, x]) for x in (share, low, high))
+    return _Found(prior, least, most, method)
+
+
+def _bisect(falling: Any, low: float, high: float) -> float:
+    """Where a falling function crosses 0; an end of the range when it does not."""
+    if not falling(high) < 0:
+        return high
+    if not falling(low) > 0:
+        return low
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return (low + high) / 2
+
+
+def _em_many(target: Target, train: Floats, confidence: float) -> _Found:
+    ratios = target.rows / train
+    scale = 1e-9 * float(target.weights.sum()) / len(train)
+    prior = mixing.mixture_weights(ratios, target.weights, np.full(len(train), scale))
+    prior = np.where(prior < 1e-8, 0.0, prior)
+    prior /= prior.sum()
+    scores = ratios / np.einsum("ik,k->i", ratios, prior)[:, None]
+    curvature = np.einsum("ik,i,il->kl", scores, target.weights, scores)
+    error = np.sqrt(np.diag(_along_simplex(curvature)))
+    return _Found(prior, *_normal_ends(prior, error, confidence), "maximum likelihood (EM), normal interval")
+
+
+def _along_simplex(curvature: Floats) -> Floats:
+    """The inverse of a curvature for steps that keep the sum."""
+    k = len(curvature)
+    system = np.zeros((k + 1, k + 1))
+    system[:k, :k] = curvature
+    system[:k, k] = system[k, :k] = 1.0
+    return np.asarray(np.linalg.pinv(system)[:k, :k])
+
+
+def _normal_ends(prior: Floats, error: Floats, confidence: float) -> tuple[Floats, Floats]:
+    z = np.sqrt(tails.chi_squared_quantile(confidence, 1))
+    return np.clip(prior - z * error, 0.0, 1.0), np.clip(prior + z * error, 0.0, 1.0)
+
+
+# ---------------------------------------------------------------- from the mean prediction
+
+
+class _Means(NamedTuple):
+    """Mean prediction of the target (K,) and of each class of the reference (K, K), with their covariances."""
+
+    target: Floats
+    target_covariance: Floats
+    by_class: Floats
+    class_covariances: Floats
+
+
+def _bbse(target: Target, reference: Reference, confidence: float) -> _Found:
+    means = _means(target, reference)
+    if np.linalg.cond(means.by_class) > 1e8:
+        raise InputError(
+            "The mean prediction is the same in two classes of the reference, so these scores cannot tell their shares."
+        )
+    if len(means.target) == 2:
+        return _fieller(means, confidence)
+    prior = np.linalg.solve(means.by_class, means.target)
+    spread = means.target_covariance + np.einsum("k,kij->ij", prior**2, means.class_covariances)
+    inverse = np.linalg.inv(means.by_class)
+    error = np.sqrt(np.diag(inverse @ spread @ inverse.T))
+    prior = np.maximum(prior, 0.0)
+    prior /= prior.sum()
+    return _Found(prior, *_normal_ends(prior, error, confidence), "BBSE with probabilities, delta-method interval")
+
+
+def _means(target: Target, reference: Reference) -> _Means:
+    k = target.rows.shape[1]
+    mean, covariance = _mean_and_covariance(target.rows, target.weights)
+    parts = [_mean_and_covariance(reference.rows, reference.counts[:, c]) for c in range(k)]
+    by_class = np.column_stack([part[0] for part in parts])
+    return _Means(mean, covariance, by_class, np.stack([part[1] for part in parts]))
+
+
+def _mean_and_covariance(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The mean of rows, and the covariance of that mean."""
+    total = float(weights.sum())
+    mean = np.einsum("i,ik->k", weights, rows) / total
+    gaps = rows - mean
+    covariance = np.einsum("ik,i,il->kl", gaps, weights, gaps) / total
+    return mean, covariance / max(total - 1, 1.0)
+
+
+def _fieller(means: _Means, confidence: float) -> _Found:
+    """Two classes: the shares that the three means do not reject; a quadratic in the share."""
+    (low_mean, high_mean), (v0, v1) = means.by_class[1], means.class_covariances[:, 1, 1]
+    rise, gap = high_mean - low_mean, means.target[1] - low_mean
+    share = float(np.clip(gap / rise, 0.0, 1.0))
+    z2 = tails.chi_squared_quantile(confidence, 1)
+    square = rise**2 - z2 * (v0 + v1)
+    linear = gap * rise - z2 * v0
+    constant = gap**2 - z2 * (means.target_covariance[1, 1] + v0)
+    root = linear**2 - square * constant
+    if square <= 0 or root < 0:
+        ends = (0.0, 1.0)
+    else:
+        ends = ((linear - np.sqrt(root)) / square, (linear + np.sqrt(root)) / square)
+    low, high = min(float(np.clip(ends[0], 0, 1)), share), max(float(np.clip(ends[1], 0, 1)), share)
+    return _two_shares(share, low, high, "BBSE with probabilities, Fieller interval")

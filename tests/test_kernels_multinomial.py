@@ -105,7 +105,9 @@ def test_rows_that_are_not_held_give_the_same(shape, monkeypatch):
     made = minimise(problem(shape, of_logits(logits, y, weights)))
     for name, value in {"HELD": 0, "CELLS": 64, "SPREAD": 0}.items():
         monkeypatch.setattr(class_blocks, name, value)
-    monkeypatch.setattr(multinomial, "SAMPLE", 100)
+    monkeypatch.setattr(multinomial, "SAMPLE_ROWS", 50)
+    monkeypatch.setattr(multinomial, "COSTLY", 0)
+    monkeypatch.setattr(multinomial, "SAMPLE_CELLS", 100)
     rows = of_logits(logits, y, weights)
     assert not rows.held
     assert_allclose(minimise(problem(shape, rows)).theta, made.theta, atol=1e-7)

@@ -26,12 +26,20 @@ MOST_DENSE = 600
 """Most parameters with a curvature of their own; more take conjugate gradients."""
 WIDEST_BLOCK = 200
 """Above this many classes the preconditioner of a matrix is its diagonal."""
+COSTLY = 64
+"""From this many parameters on, a curvature of many rows costs more than the products that a sample's leaves to do."""
 MAX_STEPS = 100
 MAX_PRODUCTS = 400
-SAMPLE = 2**20
-"""Cells of a sample at least; problems of eight times as many start from the fit to every eighth row."""
+THIN = 8
+"""Many rows start from the fit to every so-manieth; its curvature, where it is whole, preconditions theirs."""
+SAMPLE_ROWS, SAMPLE_CELLS = 1_000, 2**20
+"""A sample has as many rows at least; without a curvature of its own, as many cells."""
 FINISHED, FINISHED_MANY = 1e-21, 1e-16
 """Twice the distance of F to its least value, by the quadratic model, at which the search ends."""
+
+
+Division = Callable[[Floats], Floats]
+"""What takes a gradient to nearly a step."""
 
 
 class Shape(Protocol):
@@ -199,7 +207,7 @@ class Multinomial:
 
         return apply
 
-    def preconditioner(self, theta: Floats) -> Callable[[Floats], Floats]:
+    def preconditioner(self, theta: Floats) -> Division:
         """Division by the diagonal blocks of the curvature (by its diagonal where those are too wide)."""
         wide = theta.shape[1] > WIDEST_BLOCK
 
@@ -229,13 +237,16 @@ def minimise(problem: Multinomial, start: Floats | None = None) -> Fit:
 
 def _minimise(problem: Multinomial, start: Floats | None) -> Fit:
     rows = problem.rows
-    if start is None and rows.scores.size >= 8 * SAMPLE:
-        sample = Multinomial(rows.thinned(8), problem.shape, problem.penalty, problem.centre)
+    dense = problem.centre.size <= MOST_DENSE
+    division: Division | None = None
+    if start is None and _enough_for_a_sample(problem, dense):
+        sample = Multinomial(rows.thinned(THIN), problem.shape, problem.penalty, problem.centre)
         start = _minimise(sample, None).theta
+        division = _division(sample.curvature(start)) if dense else None
     point = problem.at(problem.centre.copy() if start is None else start)
-    dense = point.theta.size <= MOST_DENSE
+    if division is None and not dense:
+        division = problem.preconditioner(point.theta)
     finished = FINISHED if rows.held else FINISHED_MANY
-    division = None if dense else problem.preconditioner(point.theta)
     for steps in range(MAX_STEPS):
         step = _exact_step(problem, point) if division is None else _inexact_step(problem, point, division)
         decrement = -float(np.vdot(point.gradient, step))
@@ -245,6 +256,20 @@ def _minimise(problem: Multinomial, start: Floats | None) -> Fit:
             return _fit(problem, best, steps + 1, decrement <= 1e-12)
         point = new
     return _fit(problem, point, MAX_STEPS, False)
+
+
+def _enough_for_a_sample(problem: Multinomial, dense: bool) -> bool:
+    """Whether a thinned problem is near enough to the whole to be worth its fit."""
+    thinned = problem.rows.size // THIN
+    if dense:
+        return problem.centre.size >= COSTLY and thinned >= max(SAMPLE_ROWS, 8 * problem.centre.size)
+    return thinned * problem.rows.n_classes >= SAMPLE_CELLS
+
+
+def _division(curvature: Floats) -> Division:
+    """Division by a whole matrix of second derivatives."""
+    inverse = np.linalg.inv(curvature)
+    return lambda vector: (inverse @ vector.ravel()).reshape(vector.shape)
 
 
 def _fit(problem: Multinomial, point: Point, steps: int, converged: bool) -> Fit:
@@ -261,7 +286,7 @@ def _exact_step(problem: Multinomial, point: Point) -> Floats:
     return -np.linalg.solve(scaled, gradient).reshape(point.theta.shape) / units.reshape(point.theta.shape)
 
 
-def _inexact_step(problem: Multinomial, point: Point, division: Callable[[Floats], Floats]) -> Floats:
+def _inexact_step(problem: Multinomial, point: Point, division: Division) -> Floats:
     """Conjugate gradients until what is left of the gradient is small for where the search is."""
     apply = problem.product(point.theta)
     step = np.zeros_like(point.theta)

@@ -304,6 +304,8 @@ def test_classes_that_do_not_match():
         model.fit_statistics(parts[0], ["a", "b", "c"])
     with pytest.raises(InputError, match="not among the classes"):
         model.block_statistics([[0.0]], [5], [0, 1])
+    with pytest.raises(TypeError, match="must be a record"):
+        model.fit_statistics(np.zeros((2, 2)))
     with pytest.raises(InputError, match="at least one part"):
         merge([])
 

@@ -399,6 +399,29 @@ def test_bad_parameters_are_refused(name):
             RiskBasedCalibration(**given).fit(X, y)
 
 
+def test_blocks_of_other_columns_are_refused():
+    X, y = rows(False, n=20)
+    model = GaussianNaiveBayes().fit(X, y)
+    with pytest.raises(InputError, match="X has 2 features, but the model was fitted with 4"):
+        risk_step(model, X[:, :2], y)
+
+
+def test_a_category_of_held_out_rows_alone_is_no_error():
+    X, y = rows(True, n=100)
+    X[:, 0] = np.arange(100)
+    fit = RiskBasedCalibration(CategoricalNaiveBayes(1.0, unseen="error"), early_stopping=True, max_iter=3)
+    assert np.isfinite(fit.fit(X, y).history_.validation_log_loss).all()
+
+
+def test_a_file_is_read_block_by_block(tmp_path):
+    X, y = rows(False)
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    fit = RiskBasedCalibration(QuadraticDiscriminant(), max_iter=3, block_size=50)
+    p = clone(fit).fit(X.astype(np.float32), y).predict_proba(X)
+    np.testing.assert_array_equal(fit.fit(mapped, y).predict_proba(X), p)
+
+
 def test_reach():
     assert reach([0.3, 0.2, 0.1], 0.3) == 0
     assert reach([0.3, 0.2, 0.1], 0.15) == 2

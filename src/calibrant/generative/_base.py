@@ -61,6 +61,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     def _log_joint(self, encoded: Any) -> Floats:
         """`log p(x, y)` of an encoded block up to a term without y, (n, K)."""
 
+    def _read(self, block: NDArray[Any]) -> Any:
+        """A block to predict; a family says here what is strange about it."""
+        return self._encode(block, self._layout)
+
     @property
     @abstractmethod
     def _layout(self) -> Any:
@@ -120,7 +124,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         Cost: that of the parameters alone; no rows are read.
         """
         self._check_parameters()
-        n_classes = len(statistics.counts)
+        n_features, n_classes = _n_features(statistics), len(statistics.counts)
         if classes is None:
             classes = getattr(self, "classes_", np.arange(n_classes))
         classes = np.asarray(classes)
@@ -129,7 +133,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         self._learn(statistics)
         self.statistics_ = statistics
         self.classes_ = classes
-        self.n_features_in_ = _n_features(statistics)
+        self.n_features_in_ = n_features
         return self
 
     def block_statistics(self, X: Any, y: Any, classes: Any, sample_weight: Any = None) -> Any:
@@ -255,7 +259,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         result = by_class(len(rows), len(self.classes_))
         with one_blas_thread():
             for part in blocks_of(len(rows), block_rows(rows.shape[1], len(self.classes_))):
-                result[part] = softmax_rows(self._log_joint(self._encode(rows[part], self._layout)))
+                result[part] = softmax_rows(self._log_joint(self._read(rows[part])))
         return result
 
     def predict_proba(self, X: Any) -> Floats:

@@ -100,17 +100,19 @@ class CategoricalNaiveBayes(GenerativeClassifier):
         return tuple(find_categories(whole_or_text(block, j), j) for j in range(block.shape[1]))
 
     def _encode(self, block: NDArray[Any], layout: Categories) -> JointCodes:
-        codes, strange = encode(block, layout)
+        return encode(block, layout)[0]
+
+    def _read(self, block: NDArray[Any]) -> JointCodes:
+        codes, strange = encode(block, self._layout)
         if strange and self.unseen != "ignore":
             self._report(strange)
         return codes
 
     def _report(self, strange: dict[int, Any]) -> None:
         feature, value = next(iter(strange.items()))
-        known = self.categories_[feature] if hasattr(self, "categories_") else ()
         text = (
             f"CategoricalNaiveBayes: feature {feature} holds {value!r}, a category that the fit has not seen "
-            f"({len(known)} are known)"
+            f"({len(self.categories_[feature])} are known)"
         )
         if self.unseen == "error":
             raise InputError(f'{text}. Map it to a known category, or use unseen="ignore".')

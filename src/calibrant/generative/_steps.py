@@ -167,6 +167,11 @@ class Rows:
     def _encoded(self, model: GenerativeClassifier, part: slice) -> Any:
         if part.start in self._kept:
             return self._kept[part.start]
+        if self.rows.features.shape[1] != model.n_features_in_:
+            raise InputError(
+                f"X has {self.rows.features.shape[1]} features, but the model was fitted with {model.n_features_in_}: "
+                f"every block needs the same columns."
+            )
         encoded = model._encode(self.rows.features[part], model._layout)
         if isinstance(encoded, kernels.JointCodes):
             self._kept[part.start] = encoded

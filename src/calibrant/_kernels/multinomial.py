@@ -262,8 +262,8 @@ def _enough_for_a_sample(problem: Multinomial, dense: bool) -> bool:
     """Whether a thinned problem is near enough to the whole to be worth its fit."""
     thinned = problem.rows.size // THIN
     if dense:
-        return problem.centre.size >= COSTLY and thinned >= max(SAMPLE_ROWS, 8 * problem.centre.size)
-    return thinned * problem.rows.n_classes >= SAMPLE_CELLS
+        return bool(problem.centre.size >= COSTLY and thinned >= max(SAMPLE_ROWS, 8 * problem.centre.size))
+    return bool(thinned * problem.rows.n_classes >= SAMPLE_CELLS)
 
 
 def _division(curvature: Floats) -> Division:

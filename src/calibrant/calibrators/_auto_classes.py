@@ -123,7 +123,9 @@ def learn_classes(
     total = float(len(rows.labels)) if rows.weights is None else float(rows.weights.sum())
     mix = 1 / (total + 1)
     given = ClassRows(_moved(rows.scores, from_logits, mix), rows.labels, rows.weights, rows.classes)
-    if candidates is None:
+    if len(rows.labels) < 2:
+        others = []
+    elif candidates is None:
         others = usual_class_candidates(total, given.scores.shape[1])
     else:
         others = [Candidate(_name_of(one), one) for one in candidates]
@@ -181,8 +183,8 @@ def _judged(rows: ClassRows, candidates: Sequence[Candidate], cv: int, rng: np.r
     weights = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
     folds = min(cv, len(order))
     if folds < 2:
-        as_is = _losses(rows, order, [_quiet_map(candidates[0], rows)])
-        return Judged(np.repeat(as_is, len(candidates), axis=1), weights[order], np.zeros(len(order), dtype=np.int64))
+        as_is = _losses(rows, order, [_quiet_map(one, rows) for one in candidates])
+        return Judged(as_is, weights[order], np.zeros(len(order), dtype=np.int64))
     losses, counts, numbers = [], [], []
     for repeat in range(times):
         fold = _deal(rows.labels[order], folds, rng)
@@ -209,15 +211,12 @@ def _order(rows: ClassRows) -> NDArray[np.intp]:
 
 
 def _deal(labels: NDArray[np.int64], folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """A fold for every row, at random and of equal size in every class."""
+    """A fold for every row, at random, of equal size in every class and over all."""
     drawn = rng.permutation(len(labels))
-    by_class = np.lexsort([drawn, labels])
-    sizes = np.bincount(labels)
-    starts = np.cumsum(sizes) - sizes
-    first = drawn[by_class[starts[sizes > 0]]]
-    rank = np.arange(len(labels)) - np.repeat(starts, sizes)
+    first = np.full(int(labels.max()) + 1, len(labels))
+    np.minimum.at(first, labels, drawn)
     fold = np.empty(len(labels), dtype=np.int64)
-    fold[by_class] = (rank + np.repeat(first, sizes[sizes > 0])) % folds
+    fold[np.lexsort([drawn, first[labels]])] = np.arange(len(labels)) % folds
     return fold
 
 
@@ -250,6 +249,8 @@ def _reason(
     as_is, k = results[0], rows.scores.shape[1]
     evidence = f"{folds} folds of {total:,.0f} rows, {k} classes"
     few = " Rows are few for so many classes: more would allow richer maps." if total < ROWS_PER_CLASS * k else ""
+    if len(results) == 1:
+        return "There is a single row, too few to learn a map from: the scores are left as they are."
     if best is as_is:
         closest = min(results[1:], key=lambda one: one.log_loss)
         return (

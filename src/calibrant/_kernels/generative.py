@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,9 +46,15 @@ def over_classes(operation: np.ufunc, array: Floats) -> Floats:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Keep products of thin matrices on one core: their threads wait longer for each other than they work."""
-    from threadpoolctl import threadpool_limits
+    return _thread_pools().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
-    return threadpool_limits(1, user_api="blas")  # type: ignore[no-any-return]
+
+@cache
+def _thread_pools() -> Any:
+    """The thread pools of the process; finding them takes milliseconds, and limiting them does not."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 # ---------------------------------------------------------------- the residuals of a block
@@ -135,7 +142,7 @@ def group_features(sizes: Sequence[int], limit: int = JOINT_CELLS) -> tuple[tupl
 def join(columns: Sequence[NDArray[np.intp]], sizes: Sequence[int]) -> JointCodes:
     """Joint codes of the rows; `sizes` is the number of cells of each feature."""
     groups = group_features(sizes)
-    codes = []
+    codes: list[Codes] = []
     for group in groups:
         joint = columns[group[0]]
         for feature in group[1:]:

@@ -19,6 +19,12 @@ from .calibrators import VectorScaling as VectorScaling
 from .calibrators import VennAbers as VennAbers
 from .data import ScoreTable as ScoreTable
 from .maps import load_map as load_map
+from .metrics import calibration_by_group as calibration_by_group
+from .metrics import reliability_bands as reliability_bands
+from .metrics import smooth_calibration_error as smooth_calibration_error
+from .metrics import rows_needed as rows_needed
+from .metrics import calibration_verdict as calibration_verdict
+from .metrics import calibration_test as calibration_test
 from .metrics import average_precision as average_precision
 from .metrics import brier_score as brier_score
 from .metrics import calibration_error as calibration_error

@@ -94,7 +94,7 @@ def square_limits(value: float, below: Spread, above: Spread, level: float) -> t
     return low, _crossing(lambda t: share_below(seen, t, above) - tail, 0.0, start) if start > 0 else 0.0
 
 
-def noncentral_limits(statistic: float, degrees: int, level: float) -> tuple[float, float]:
+def noncentral_limits(statistic: float, degrees: float, level: float) -> tuple[float, float]:
     """Interval of the noncentrality of a chi-squared statistic."""
     from scipy.special import chdtri, chndtr
 
@@ -117,19 +117,6 @@ def _crossing(excess: Callable[[float], float], low: float, high: float) -> floa
             break
         low, high = (middle, high) if excess(middle) > 0 else (low, middle)
     return (low + high) / 2
-
-
-def largest_square(
-    spread: Callable[[float], Spread], limit: float, level: float, power: float
-) -> Callable[[float], bool]:
-    """Whether n rows show, with this power, that a squared error that is zero lies below the limit."""
-    tail = (1 - level) / 2
-
-    def enough(rows: float) -> bool:
-        at = spread(rows)
-        return share_below(value_at(power, 0.0, at), limit, at) <= tail
-
-    return enough
 
 
 def smallest(enough: Callable[[float], bool], start: float) -> float:

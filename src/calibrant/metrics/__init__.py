@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calibrant.metrics._bands import ReliabilityBands, reliability_bands
 from calibrant.metrics._calibration import (
     CalibrationLine,
     ReliabilityCurve,
@@ -20,26 +21,39 @@ from calibrant.metrics._classes import (
 )
 from calibrant.metrics._estimate import compare, estimate
 from calibrant.metrics._estimators import CalibrationLineEstimates, DecompositionEstimates
+from calibrant.metrics._groups import GroupedEvidence, GroupEvidence, calibration_by_group
 from calibrant.metrics._intervals import Estimate, calibration_error
+from calibrant.metrics._planning import rows_needed
 from calibrant.metrics._ranking import RocCurve, average_precision, roc_auc, roc_curve
 from calibrant.metrics._scores import ScoreDecomposition, brier_score, log_loss, score_decomposition
 from calibrant.metrics._shape import ShapeDiagnosis, shape_diagnosis
+from calibrant.metrics._smooth import smooth_calibration_error
+from calibrant.metrics._tests import CalibrationTest, calibration_test
+from calibrant.metrics._verdict import CalibrationVerdict, calibration_verdict
 
 __all__ = [
     "CalibrationLine",
     "CalibrationLineEstimates",
+    "CalibrationTest",
+    "CalibrationVerdict",
     "ClassSummary",
     "Confusion",
     "DecompositionEstimates",
     "Estimate",
+    "GroupEvidence",
+    "GroupedEvidence",
+    "ReliabilityBands",
     "ReliabilityCurve",
     "RocCurve",
     "ScoreDecomposition",
     "ShapeDiagnosis",
     "average_precision",
     "brier_score",
+    "calibration_by_group",
     "calibration_error",
     "calibration_slope_intercept",
+    "calibration_test",
+    "calibration_verdict",
     "class_summary",
     "class_tables",
     "classwise_reliability_curves",
@@ -48,10 +62,13 @@ __all__ = [
     "estimate",
     "expected_calibration_error",
     "log_loss",
+    "reliability_bands",
     "reliability_curve",
     "roc_auc",
     "roc_curve",
+    "rows_needed",
     "score_decomposition",
     "shape_diagnosis",
+    "smooth_calibration_error",
     "top_label_table",
 ]

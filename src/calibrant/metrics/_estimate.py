@@ -95,7 +95,7 @@ def estimate(
     >>> from calibrant import brier_score, estimate
     >>> found = estimate(brier_score, [0, 0, 1, 1] * 25, [0.2, 0.4, 0.3, 0.9] * 25)
     >>> print(found)
-    0.175 (95 % interval 0.1409 to 0.2174)
+    0.175 (95 % interval 0.1414 to 0.2166)
     """
     level = inner_share("estimate", "confidence", confidence)
     _check_measure("estimate", measure, options, n_resamples, rng)

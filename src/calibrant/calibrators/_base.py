@@ -21,6 +21,7 @@ from calibrant._checks import Floats
 from calibrant._fitting import NotFitted as NotFitted
 from calibrant._fitting import forget as forget
 from calibrant._parameters import Rule, check_parameters
+from calibrant.calibrators._misuse import warn_of_misuse
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows, array_of, read_binary_rows
 from calibrant.errors import DataWarning, InputTypeError
@@ -79,6 +80,11 @@ class BinaryCalibrator(Calibrator):
         """The pair (negative, positive) that codes the labels; None leaves it to the rule of the gate for numbers."""
         return _sorted_text_classes(labels)
 
+    @property
+    def _rows_needed(self) -> int:
+        """Rows below which `fit` says that the method overfits; 0 for none."""
+        return 0
+
     @abstractmethod
     def _learn(self, table: ScoreTable) -> BinaryMap:
         """The map of a checked table; learned attributes are set here."""
@@ -104,7 +110,9 @@ class BinaryCalibrator(Calibrator):
             raise InputTypeError("fit needs scores and labels by row; a ScoreTable goes to fit_table(table).")
         labels = array_of(y, "y")
         rows = read_binary_rows(scores, y, sample_weight, classes=self._coding(labels), reads=self._reads)
-        self._fit_checked(ScoreTable._of_rows(BinaryRows(*rows)))
+        table = ScoreTable._of_rows(BinaryRows(*rows))
+        self._fit_checked(table)
+        warn_of_misuse(table, self._reads, type(self).__name__, self._rows_needed)
         given = array_of(scores, "scores")
         self.classes_ = _class_array(self.map_.classes, labels)
         self.n_features_in_ = given.shape[1] if given.ndim == 2 else 1

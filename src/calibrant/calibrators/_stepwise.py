@@ -84,6 +84,10 @@ class IsotonicCalibration(BinaryCalibrator):
         self.n_folds = n_folds
         self.random_state = random_state
 
+    @property
+    def _rows_needed(self) -> int:
+        return 0 if self.smoothing > 0 or self.n_folds else 1000
+
     def _learn(self, table: ScoreTable) -> BinaryMap:
         distinct = table.distinct
         warn_if_falling(ranking.auc(distinct.positives, distinct.negatives) < 0.5)

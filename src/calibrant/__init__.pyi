@@ -18,6 +18,11 @@ from .calibrators import TemperatureScaling as TemperatureScaling
 from .calibrators import VectorScaling as VectorScaling
 from .calibrators import VennAbers as VennAbers
 from .data import ScoreTable as ScoreTable
+from .decisions import bayes_decision as bayes_decision
+from .decisions import choose_threshold as choose_threshold
+from .decisions import net_benefit as net_benefit
+from .decisions import optimal_threshold as optimal_threshold
+from .decisions import threshold_curve as threshold_curve
 from .maps import load_map as load_map
 from .metrics import calibration_by_group as calibration_by_group
 from .metrics import reliability_bands as reliability_bands

@@ -329,6 +329,7 @@ def test_any_estimator_with_the_two_functions():
     assert model.history_.log_loss[-1] < model.history_.log_loss[0]
     assert set(model.predict(pd.DataFrame(X, columns=list("uvw")))) <= {"a", "b", "c"}
     assert len(list(model.staged_predict_proba(pd.DataFrame(X, columns=list("uvw"))))) == 65
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)), atol=1e-14)
     step = risk_step(model.estimator_, X, y)
     np.testing.assert_allclose(step.correction.sum(axis=0), 0, atol=1e-9)
 
@@ -346,6 +347,7 @@ def test_the_improved_estimator_serves_alone():
     model = RiskBasedCalibration(CategoricalNaiveBayes(), max_iter=4).fit(X, y)
     served = pickle.loads(pickle.dumps(model.estimator_))
     np.testing.assert_array_equal(served.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(served.predict_log_proba(X), model.predict_log_proba(X))
     assert served.n_features_in_ == model.n_features_in_ == 4
 
 

@@ -332,6 +332,25 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         return np.asarray(self._fitted(X).predict_proba(self._rows(X)))
 
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Log of `predict_proba`, without underflow where the estimator has a `predict_log_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Columns in `classes_` order.
+        """
+        model = self._fitted(X)
+        if hasattr(model, "predict_log_proba"):
+            return np.asarray(model.predict_log_proba(self._rows(X)))
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class; a tie goes to the first.
 

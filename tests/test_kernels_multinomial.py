@@ -108,6 +108,7 @@ def test_rows_that_are_not_held_give_the_same(shape, monkeypatch):
     monkeypatch.setattr(multinomial, "SAMPLE_ROWS", 50)
     monkeypatch.setattr(multinomial, "COSTLY", 0)
     monkeypatch.setattr(multinomial, "SAMPLE_CELLS", 100)
+    monkeypatch.setattr(multinomial, "THIN", 3)
     rows = of_logits(logits, y, weights)
     assert not rows.held
     assert_allclose(minimise(problem(shape, rows)).theta, made.theta, atol=1e-7)

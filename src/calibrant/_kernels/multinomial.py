@@ -34,8 +34,10 @@ THIN = 8
 """Many rows start from the fit to every so-manieth; its curvature, where it is whole, preconditions theirs."""
 SAMPLE_ROWS, SAMPLE_CELLS = 1_000, 2**20
 """A sample has as many rows at least; without a curvature of its own, as many cells."""
-FINISHED, FINISHED_MANY = 1e-21, 1e-16
+FINISHED = 1e-21
 """Twice the distance of F to its least value, by the quadratic model, at which the search ends."""
+FLAT = 1e-8
+"""Relative gradient at which the search ends when a pass over the rows is long."""
 
 
 Division = Callable[[Floats], Floats]
@@ -246,12 +248,13 @@ def _minimise(problem: Multinomial, start: Floats | None) -> Fit:
     point = problem.at(problem.centre.copy() if start is None else start)
     if division is None and not dense:
         division = problem.preconditioner(point.theta)
-    finished = FINISHED if rows.held else FINISHED_MANY
     for steps in range(MAX_STEPS):
+        if not rows.held and float(np.linalg.norm(point.gradient)) <= FLAT * problem.scale:
+            return _fit(problem, point, steps, True)
         step = _exact_step(problem, point) if division is None else _inexact_step(problem, point, division)
         decrement = -float(np.vdot(point.gradient, step))
         new = _searched(problem, point, step, decrement)
-        if new is None or decrement <= finished:
+        if new is None or decrement <= FINISHED:
             best = point if new is None else new
             return _fit(problem, best, steps + 1, decrement <= 1e-12)
         point = new
@@ -260,10 +263,9 @@ def _minimise(problem: Multinomial, start: Floats | None) -> Fit:
 
 def _enough_for_a_sample(problem: Multinomial, dense: bool) -> bool:
     """Whether a thinned problem is near enough to the whole to be worth its fit."""
-    thinned = problem.rows.size // THIN
-    if dense:
-        return bool(problem.centre.size >= COSTLY and thinned >= max(SAMPLE_ROWS, 8 * problem.centre.size))
-    return bool(thinned * problem.rows.n_classes >= SAMPLE_CELLS)
+    thinned, size = problem.rows.size // THIN, problem.centre.size
+    costly = size >= COSTLY if dense else thinned * problem.rows.n_classes >= SAMPLE_CELLS
+    return bool(costly and thinned >= max(SAMPLE_ROWS, 8 * size))
 
 
 def _division(curvature: Floats) -> Division:

@@ -53,6 +53,7 @@ from .priors import estimate_prior as estimate_prior
 from .priors import label_shift_test as label_shift_test
 from .priors import shift_map as shift_map
 from .priors import undo_sampling as undo_sampling
+from .view import ReliabilityDisplay as ReliabilityDisplay
 from .view import RiskBasedDisplay as RiskBasedDisplay
 from .view import build_report as build_report
 

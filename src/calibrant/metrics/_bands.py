@@ -182,9 +182,9 @@ def _isotonic_bands(
     low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
     curve = fit[places]
     if kind == "confidence":
-        low, high = _mirrored(low, high, rates[places], curve)
+        low, high = _mirrored(low, high, rates[places])
         block_low, block_high = _block_limits(cells, level)
-        low, high = np.minimum(low, block_low[places]), np.maximum(high, block_high[places])
+        low, high = _rising(np.minimum(low, block_low[places]), np.maximum(high, block_high[places]), curve)
     reached = np.concatenate([[0.0], np.cumsum(cells.weight)[places]])
     method = f"{size:,} isotonic fits of drawn outcomes"
     return ReliabilityBands(cells.p[places], curve, low, high, np.diff(reached), kind, "isotonic", level, method)
@@ -225,8 +225,13 @@ def _block_limits(cells: _Cells, level: float) -> tuple[Floats, Floats]:
     return np.repeat(low, lengths), np.repeat(high, lengths)
 
 
-def _mirrored(low: Floats, high: Floats, rates: Floats, curve: Floats) -> tuple[Floats, Floats]:
-    """The band around the curve that the deviations of the drawn fits give, rising and within [0, 1]."""
-    down = np.maximum.accumulate(np.clip(rates - np.maximum(high - rates, 0.0), 0.0, 1.0))
-    up = np.minimum.accumulate(np.clip(rates + np.maximum(rates - low, 0.0), 0.0, 1.0)[::-1])[::-1]
+def _mirrored(low: Floats, high: Floats, rates: Floats) -> tuple[Floats, Floats]:
+    """The band around the generating curve that the deviations of the drawn fits give."""
+    return rates - np.maximum(high - rates, 0.0), rates + np.maximum(rates - low, 0.0)
+
+
+def _rising(low: Floats, high: Floats, curve: Floats) -> tuple[Floats, Floats]:
+    """What the limits say of a curve that rises: a limit holds for all points beyond it too."""
+    down = np.maximum.accumulate(np.clip(low, 0.0, 1.0))
+    up = np.minimum.accumulate(np.clip(high, 0.0, 1.0)[::-1])[::-1]
     return np.minimum(down, curve), np.maximum(up, curve)

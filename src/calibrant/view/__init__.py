@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from calibrant.view._displays import ReliabilityDisplay
 from calibrant.view._report import Report, build_report
 from calibrant.view._risk_based import RiskBasedDisplay
 
-__all__ = ["Report", "RiskBasedDisplay", "build_report"]
+__all__ = ["ReliabilityDisplay", "Report", "RiskBasedDisplay", "build_report"]

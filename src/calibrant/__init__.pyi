@@ -11,6 +11,7 @@ from .calibrators import MatrixScaling as MatrixScaling
 from .calibrators import OneVsRest as OneVsRest
 from .calibrators import PlattScaling as PlattScaling
 from .calibrators import QuadraticLogit as QuadraticLogit
+from .calibrators import RecursivePartitioning as RecursivePartitioning
 from .calibrators import SplineCalibration as SplineCalibration
 from .calibrators import StructuredMatrixScaling as StructuredMatrixScaling
 from .calibrators import StructuredVectorScaling as StructuredVectorScaling
@@ -48,6 +49,8 @@ from .metrics import roc_curve as roc_curve
 from .metrics import score_decomposition as score_decomposition
 from .metrics import shape_diagnosis as shape_diagnosis
 from .metrics import top_label_table as top_label_table
+from .monitoring import CalibrationMonitor as CalibrationMonitor
+from .monitoring import expected_performance as expected_performance
 from .priors import adjust_prior as adjust_prior
 from .priors import estimate_prior as estimate_prior
 from .priors import label_shift_test as label_shift_test

@@ -190,6 +190,18 @@ def test_one_class_only(family):
 
 
 @every_family
+def test_missing_values_are_counted_over_all_rows(family):
+    X, y = np.zeros((400_000, 8)), np.arange(400_000) % 2
+    X[300_000, 1] = np.nan
+    with pytest.raises(InputError, match="row 300000"):
+        family.make().fit(X, y)
+    text = np.full((300_000, 1), "a", dtype=object)
+    text[200_000, 0] = None
+    with pytest.raises(InputError, match="feature 0 at row 200000"):
+        CategoricalNaiveBayes().fit(text, y[:300_000])
+
+
+@every_family
 def test_missing_values(family):
     X, y = rows(family.categorical, n=20)
     X = X.astype(float)

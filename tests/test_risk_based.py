@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 import tracemalloc
 import warnings
 
@@ -329,7 +330,8 @@ def test_any_estimator_with_the_two_functions():
     assert model.history_.log_loss[-1] < model.history_.log_loss[0]
     assert set(model.predict(pd.DataFrame(X, columns=list("uvw")))) <= {"a", "b", "c"}
     assert len(list(model.staged_predict_proba(pd.DataFrame(X, columns=list("uvw"))))) == 65
-    np.testing.assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)), atol=1e-14)
+    frame = pd.DataFrame(X, columns=list("uvw"))
+    np.testing.assert_allclose(model.predict_log_proba(frame), np.log(model.predict_proba(frame)), atol=1e-14)
     step = risk_step(model.estimator_, X, y)
     np.testing.assert_allclose(step.correction.sum(axis=0), 0, atol=1e-9)
 
@@ -381,6 +383,8 @@ def test_bad_input_is_refused():
     fit = RiskBasedCalibration(GaussianNaiveBayes())
     with pytest.raises(InputError, match="one class only"):
         fit.fit(X, np.zeros(20))
+    with pytest.raises(NotFittedError, match="fit_statistics"):
+        risk_step(GaussianNaiveBayes(), X, y)
     with pytest.raises(NotFittedError, match="fit_blocks"):
         fit.predict_proba(X)
     with pytest.raises(InputTypeError, match="must be functions"):
@@ -441,3 +445,16 @@ def test_stages_give_the_history_back(family):
         stages_history(y[y < 2], (p[y < 2] for p in model.staged_predict_proba(X)))
     with pytest.raises(InputError, match="empty"):
         stages_history(y, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sixty_four_iterations_take_under_half_a_minute(n_classes):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, 1_000_000)
+    X = np.stack([rng.integers(0, size, len(y)) for size in rng.integers(4, 9, 20)], axis=1)
+    numbers = rng.normal(size=(100_000, 20)) + 0.2 * y[:100_000, None]
+    for model, given in ((CategoricalNaiveBayes(), X), (QuadraticDiscriminant(), numbers)):
+        start = time.perf_counter()
+        RiskBasedCalibration(model, max_iter=64).fit(given, y[: len(given)])
+        assert time.perf_counter() - start < 30

@@ -25,7 +25,7 @@ Categories = tuple[NDArray[Any], ...]
 
 
 def matrix(X: Any, name: str = "X") -> NDArray[Any]:
-    """Rows and features as an array of two dimensions; frames and lists are read, arrays are not copied."""
+    """Rows and features, checked: two dimensions, nothing missing or infinite. Arrays are not copied."""
     if issparse(X):
         raise InputTypeError(f"{name} is a sparse matrix: give a dense array, for example {name}.toarray().")
     array = array_of(X, name)
@@ -43,19 +43,36 @@ def matrix(X: Any, name: str = "X") -> NDArray[Any]:
         )
     if array.dtype.kind == "c":
         raise InputError(f"Complex data not supported: {name} holds complex numbers. Give their parts as features.")
+    if array.dtype.kind == "f":
+        _checks.finite(array, name)
+        _not_too_large(array, name)
+    elif array.dtype.kind == "O":
+        _nothing_missing(array, name)
     return array
 
 
-def numeric(block: NDArray[Any], name: str = "X") -> Floats:
-    """A block as finite float64; text names the feature and the way out."""
-    if block.dtype.kind in "USO":
-        _refuse_text(block, name)
-    array = _checks.finite(_checks.numbers(block, name), name)
-    if array.size and max(-array.min(), array.max()) > LARGEST:
+def _not_too_large(array: NDArray[Any], name: str) -> None:
+    if max(-float(array.min()), float(array.max())) > LARGEST:
         raise InputError(
             f"{name} holds numbers beyond 1e100, whose squares overflow: divide that feature by a constant."
         )
-    return array
+
+
+def _nothing_missing(array: NDArray[Any], name: str) -> None:
+    missing = np.asarray((array == np.array(None, dtype=object)) | (array != array))
+    if missing.any():
+        row, feature = map(int, np.argwhere(missing)[0])
+        raise InputError(
+            f"{name} has {plural(int(missing.sum()), 'missing value')} (None or NaN), the first in feature {feature} "
+            f"at row {row} (counting from 0). Give missing values a category of their own, or drop those rows."
+        )
+
+
+def numeric(block: NDArray[Any], name: str = "X") -> Floats:
+    """A checked block as float64; text names the feature and the way out."""
+    if block.dtype.kind in "USO":
+        _refuse_text(block, name)
+    return _checks.numbers(block, name)
 
 
 def _refuse_text(block: NDArray[Any], name: str) -> None:
@@ -86,12 +103,6 @@ def whole_or_text(block: NDArray[Any], feature: int) -> NDArray[Any]:
 
 
 def _plain_objects(column: NDArray[Any], feature: int) -> NDArray[Any]:
-    missing = [row for row, value in enumerate(column) if value is None or value != value]
-    if missing:
-        raise InputError(
-            f"Feature {feature} has {plural(len(missing), 'missing value')} (NaN), the first at row {missing[0]} "
-            f"(counting from 0). Give missing values a category of their own, or drop those rows."
-        )
     text = {isinstance(value, str) for value in column}
     if len(text) > 1:
         raise InputTypeError(f"Feature {feature} mixes text and numbers: {shown(list(dict.fromkeys(column)))}.")
@@ -103,7 +114,7 @@ def _plain_objects(column: NDArray[Any], feature: int) -> NDArray[Any]:
 def _whole(column: NDArray[Any], feature: int) -> NDArray[np.int64]:
     if column.dtype.kind in "bi":
         return column.astype(np.int64, copy=False)
-    values = _checks.finite(column.astype(np.float64, copy=False), f"Feature {feature} of X")
+    values = column.astype(np.float64, copy=False)
     broken = values != np.floor(values)
     if broken.any():
         raise InputError(

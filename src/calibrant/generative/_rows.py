@@ -88,6 +88,8 @@ def _not_continuous(found: NDArray[Any]) -> None:
 
 def _places(found: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
     index = {value: place for place, value in enumerate(known.tolist())}
+    if known.ndim != 1 or len(index) < len(known):
+        raise InputError(f"classes must be a list that names each class once, but it is {_checks.shown(known, 12)}.")
     strange = [value for value in found.tolist() if value not in index]
     if strange:
         raise InputError(f"y holds {_checks.shown(strange)}, which is not among the classes {_checks.shown(known)}.")

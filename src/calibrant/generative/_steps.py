@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._checks import Floats
+from calibrant._fitting import NotFitted
 from calibrant._kernels import generative as kernels
 from calibrant.errors import InputError
 from calibrant.generative._base import GenerativeClassifier
@@ -124,6 +125,10 @@ def risk_step(model: Any, X: Any, y: Any, sample_weight: Any = None) -> RiskStep
     0.5
     >>> better = model.fit_statistics(model.statistics_ + step.correction * 0.1)
     """
+    if not hasattr(model, "classes_"):
+        raise NotFitted(
+            f"This {type(model).__name__} is not fitted yet. Call fit_statistics(statistics, classes) first."
+        )
     rows = labelled(X, y, sample_weight, model.classes_)
     return Rows(rows, block_rows(rows.features.shape[1], len(rows.classes))).step(model)
 
@@ -201,6 +206,8 @@ class Stream:
             if not isinstance(block, tuple | list) or len(block) not in (2, 3):
                 raise InputError("Every block must be a tuple (X, y) or (X, y, sample_weight).")
             X, y, weight = block if len(block) == 3 else (*block, None)
+            if len(y) == 0:  # parts of a cluster are often empty
+                continue
             rows = labelled(X, y, weight, self.classes)
             any_block = True
             yield Rows(rows, block_rows(rows.features.shape[1], len(self.classes)))

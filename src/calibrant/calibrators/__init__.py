@@ -9,6 +9,7 @@ from calibrant.calibrators._logistic import AffineLogit, PlattScaling
 from calibrant.calibrators._matrix_scaling import DirichletCalibration, MatrixScaling, StructuredMatrixScaling
 from calibrant.calibrators._one_vs_rest import OneVsRest
 from calibrant.calibrators._polynomial import BetaCalibration, QuadraticLogit
+from calibrant.calibrators._recursive import RecursivePartitioning
 from calibrant.calibrators._scaling import StructuredVectorScaling, VectorScaling
 from calibrant.calibrators._spline import SplineCalibration
 from calibrant.calibrators._stepwise import IsotonicCalibration
@@ -27,6 +28,7 @@ __all__ = [
     "OneVsRest",
     "PlattScaling",
     "QuadraticLogit",
+    "RecursivePartitioning",
     "SplineCalibration",
     "StructuredMatrixScaling",
     "StructuredVectorScaling",

@@ -20,10 +20,12 @@ from calibrant.maps._records import (
     TemperatureMap,
 )
 from calibrant.maps._smooth import BetaMap, QuadraticLogitMap, SplineMap
+from calibrant.maps._tree import AverageMap, TowardMap, TreeMap
 from calibrant.maps._venn_abers import VennAbersMap
 
 __all__ = [
     "AffineLogitMap",
+    "AverageMap",
     "BetaMap",
     "BinaryMap",
     "ClassIdentityMap",
@@ -42,6 +44,8 @@ __all__ = [
     "SplineMap",
     "StepMap",
     "TemperatureMap",
+    "TowardMap",
+    "TreeMap",
     "VectorScalingMap",
     "VennAbersMap",
     "load_map",

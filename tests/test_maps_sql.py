@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 import pytest
 
+import calibrant as ca
 from calibrant.errors import InputError
 from calibrant.maps import (
     AffineLogitMap,
@@ -89,8 +90,21 @@ def _mixtures() -> list[Map]:
     return [MixtureMap(PAIR, [0.3, 0.2, 0.1, 0.15, 0.25], parts), inner, nested]
 
 
+def _fitted() -> list[Map]:
+    """Maps of every smooth calibrator and of Venn-Abers, as fits leave them."""
+    rng = np.random.default_rng(11)
+    z = rng.normal(-0.3, 2.0, 3000)
+    y = rng.random(3000) < 1 / (1 + np.exp(-(0.6 * z + 0.1 * z**2 / (1 + np.abs(z)))))
+    p = 1 / (1 + np.exp(-z))
+    p[:30], p[30:50] = 0.0, 1.0
+    of_p = [ca.AffineLogit(), ca.TemperatureScaling(mix=True), ca.QuadraticLogit(), ca.BetaCalibration()]
+    of_p += [ca.SplineCalibration(), ca.VennAbers(), ca.AutoCalibrator()]
+    of_z = [ca.AffineLogit(True), ca.QuadraticLogit(True), ca.SplineCalibration(from_logits=True), ca.VennAbers()]
+    return [one.fit(p, y).map_ for one in of_p] + [one.fit(z, y).map_ for one in of_z]
+
+
 IDENTITIES: list[Map] = [IdentityMap(PAIR, mix, logits) for mix in (0.0, 0.01, 1.0) for logits in (False, True)]
-MAPS = [*IDENTITIES, *_platts(), *_affines(), *_temperatures(), *_pieces(), *_mixtures()]
+MAPS = [*IDENTITIES, *_platts(), *_affines(), *_temperatures(), *_pieces(), *_mixtures(), *_fitted()]
 
 
 def scores_for(record: Map) -> np.ndarray:

@@ -18,7 +18,7 @@ from calibrant._kernels import newton
 from calibrant._parameters import Flag, Rule
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.data import ScoreTable
-from calibrant.data._log_odds import fit_log_odds
+from calibrant.data._log_odds import fit_log_odds, log_odds_ends
 from calibrant.errors import FitWarning
 from calibrant.maps import AffineLogitMap, PlattMap
 
@@ -143,7 +143,8 @@ class AffineLogit(BinaryCalibrator):
 
     Notes
     -----
-    In the fit only, exact 0 is moved to `min(1 / (2N + 2), half the smallest positive p)`, exact 1 likewise. Cost:
+    In the fit exact 0 is moved to `min(1 / (2N + 2), half the smallest positive p)`, exact 1 likewise; the map reads
+    any p beyond these ends as the end. Cost:
     about three passes over the rows, O(n). Source: Cox (1958), Two further applications of a model for binary
     regression; Platt on logits.
 
@@ -177,7 +178,8 @@ class AffineLogit(BinaryCalibrator):
         if fit.outcome == SINGULAR:
             self.slope_, self.intercept_ = 0.0, logit_of_rate(table.prevalence)
         warn_if_falling(self.slope_ < 0)
-        return AffineLogitMap(table.classes, self.slope_, self.intercept_, self.from_logits)
+        ends = () if self.from_logits else log_odds_ends(table)
+        return AffineLogitMap(table.classes, self.slope_, self.intercept_, self.from_logits, *ends)
 
 
 def warn_separable(name: str) -> None:

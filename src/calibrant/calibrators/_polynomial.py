@@ -18,7 +18,7 @@ from calibrant._parameters import Flag, Rule
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.calibrators._logistic import logit_of_rate, platt_targets, warn_separable
 from calibrant.data import ScoreTable
-from calibrant.data._log_odds import fit_log_odds, fit_probabilities
+from calibrant.data._log_odds import fit_log_odds, fit_probabilities, inner_ends, log_odds_ends
 from calibrant.maps import BetaMap, QuadraticLogitMap
 
 
@@ -58,7 +58,8 @@ class QuadraticLogit(BinaryCalibrator):
     """Parabola on the log-odds, `p -> expit(b + w1 z + w2 z^2)`, rising on the range of the calibration scores.
 
     One more coefficient than `AffineLogit` lets the two tails be over- or under-confident differently. Outside the
-    range of the calibration scores the map goes on as a line with the slope at the end.
+    range of the calibration scores the map goes on as a line with the slope at the end, down to where exact 0 was moved
+    in the fit and up to where exact 1 was.
 
     Parameters
     ----------
@@ -110,7 +111,14 @@ class QuadraticLogit(BinaryCalibrator):
         unit = _scale(low, high) ** -np.arange(3.0)
         self.intercept_, self.linear_, self.square_ = map(float, coefficients * unit)
         return QuadraticLogitMap(
-            table.classes, self.intercept_, self.linear_, self.square_, low, high, self.from_logits
+            table.classes,
+            self.intercept_,
+            self.linear_,
+            self.square_,
+            low,
+            high,
+            self.from_logits,
+            *(() if self.from_logits else log_odds_ends(table)),
         )
 
     def _fit_scaled(self, z: Floats, low: float, high: float, table: ScoreTable) -> Floats:
@@ -173,8 +181,9 @@ class BetaCalibration(BinaryCalibrator):
     Notes
     -----
     Constrained maximum likelihood: when an unconstrained coefficient is negative, the likeliest of the two fits with
-    one coefficient (not negative) and the constant. In the fit only, exact 0 is moved to
-    `min(1 / (2N + 2), half the smallest positive p)`, exact 1 likewise. Cost: about ten passes, O(n). Source: Kull,
+    one coefficient (not negative) and the constant. In the fit exact 0 is moved to
+    `min(1 / (2N + 2), half the smallest positive p)`, exact 1 likewise; the map reads any p beyond these ends as the
+    end. Cost: about ten passes, O(n). Source: Kull,
     Silva Filho, Flach (2017), eq. 5.
 
     Examples
@@ -207,7 +216,7 @@ class BetaCalibration(BinaryCalibrator):
             fit = target.fit(x1, x2)
         inside = fit.outcome == newton.OK and fit.coefficients[1] >= 0 and fit.coefficients[2] >= 0
         self.c_, self.a_, self.b_ = map(float, fit.coefficients if inside else _one_logarithm(x1, x2, target))
-        return BetaMap(table.classes, self.a_, self.b_, self.c_)
+        return BetaMap(table.classes, self.a_, self.b_, self.c_, *np.log(inner_ends(table)).tolist())
 
 
 def _one_logarithm(x1: Floats, x2: Floats, target: Likelihood) -> Floats:

@@ -18,7 +18,7 @@ from calibrant._parameters import Flag, Number, Rule, Seed, generator
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.calibrators._cross_fit import deal, most_folds
 from calibrant.data import ScoreTable
-from calibrant.data._log_odds import fit_log_odds
+from calibrant.data._log_odds import fit_log_odds, log_odds_ends
 from calibrant.maps import SplineMap
 
 MOST_CELLS = 4096
@@ -124,7 +124,8 @@ class SplineCalibration(BinaryCalibrator):
         chosen = curve.best_penalty() if folds >= 2 else len(PENALTIES) - 1
         values, self.penalty_ = curve.fit_at(chosen, self.monotone)
         curvatures = spline.second_derivatives(knots, values)
-        return SplineMap(distinct.classes, unit * knots, values, curvatures / unit**2, self.from_logits)
+        ends = () if self.from_logits else log_odds_ends(distinct)
+        return SplineMap(distinct.classes, unit * knots, values, curvatures / unit**2, self.from_logits, *ends)
 
     def _flat(self, table: ScoreTable, at: float) -> SplineMap:
         """The map of a constant score: the base rate."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ from calibrant._parameters import Flag, Rule, Sequenced, optional
 from calibrant.calibrators._base import BinaryCalibrator, forget
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows, array_of, read_class_rows
-from calibrant.data._log_odds import fit_log_odds
+from calibrant.data._log_odds import fit_log_odds, log_odds_ends
 from calibrant.errors import FitWarning
 from calibrant.maps import TemperatureMap
 
@@ -124,7 +125,11 @@ class TemperatureScaling(BinaryCalibrator):
     def _learn(self, table: ScoreTable) -> TemperatureMap:  # type: ignore[override]
         z = table.scores if self.from_logits else fit_log_odds(table)
         beta, outcome = newton.fit_temperature_binary(z, table.positives, table.negatives)
-        return self._map(beta, outcome, table.classes, table.total_weight)
+        found = self._map(beta, outcome, table.classes, table.total_weight)
+        if self.from_logits:
+            return found
+        lowest, highest = log_odds_ends(table)
+        return replace(found, lowest=lowest, highest=highest)
 
     def _learn_classes(self, rows: ClassRows) -> TemperatureMap:
         blocks = ClassBlocks(rows.scores, rows.labels, rows.weights, self.from_logits)

@@ -16,6 +16,14 @@ from calibrant.data._log_odds import class_log_odds
 from calibrant.errors import InputError
 from calibrant.maps._base import BinaryMap, ClassMap, Map, flag, number, parts, vector
 
+FARTHEST = 88.0
+"""Beyond any log-odds, whose logarithms have a floor at -87.34."""
+
+
+def read_log_odds(scores: Floats, from_logits: bool, lowest: float, highest: float) -> Floats:
+    """The scores themselves, or the log-odds of probabilities, moved to the nearer end where they are beyond it."""
+    return scores if from_logits else np.clip(likelihood.log_odds(scores), lowest, highest)
+
 
 @dataclass(frozen=True, eq=False)
 class IdentityMap(BinaryMap):
@@ -53,19 +61,21 @@ class PlattMap(BinaryMap):
 
 @dataclass(frozen=True, eq=False)
 class AffineLogitMap(BinaryMap):
-    """`p -> expit(intercept + slope * z)`, z the log-odds of p (or the score itself, `from_logits`)."""
+    """`p -> expit(intercept + slope * z)`, z the log-odds of p in [lowest, highest] (or the score, `from_logits`)."""
 
     kind: ClassVar[str] = "affine_logit"
     slope: float = number()
     intercept: float = number()
     from_logits: bool = flag(default=False)
+    lowest: float = number(default=-FARTHEST)
+    highest: float = number(default=FARTHEST)
 
     @property
     def reads(self) -> str:
         return "logit" if self.from_logits else "probability"
 
     def _apply(self, scores: Floats) -> Floats:
-        z = scores if self.from_logits else likelihood.log_odds(scores)
+        z = read_log_odds(scores, self.from_logits, self.lowest, self.highest)
         with np.errstate(over="ignore"):
             return likelihood.expit(self.intercept + self.slope * z)
 
@@ -157,6 +167,8 @@ class TemperatureMap(Map):
     beta: float = number(0)
     mix: float = number(0, 1, default=0.0)
     from_logits: bool = flag(default=False)
+    lowest: float = number(default=-FARTHEST)
+    highest: float = number(default=FARTHEST)
 
     @property
     def reads(self) -> str:
@@ -179,7 +191,7 @@ class _BinaryTemperature(BinaryMap):
         return self.record.reads
 
     def _apply(self, scores: Floats) -> Floats:
-        z = scores if self.record.from_logits else likelihood.log_odds(scores)
+        z = read_log_odds(scores, self.record.from_logits, self.record.lowest, self.record.highest)
         with np.errstate(over="ignore"):
             q = likelihood.expit(self.record.beta * z)
         return q if self.record.mix == 0 else (1 - self.record.mix) * q + self.record.mix / 2

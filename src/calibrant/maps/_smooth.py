@@ -15,6 +15,7 @@ from calibrant._checks import Floats
 from calibrant._kernels import likelihood, softmax, spline
 from calibrant.errors import InputError
 from calibrant.maps._base import BinaryMap, flag, number, vector
+from calibrant.maps._records import FARTHEST, read_log_odds
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +29,15 @@ class QuadraticLogitMap(BinaryMap):
     low: float = number()
     high: float = number()
     from_logits: bool = flag(default=False)
+    lowest: float = number(default=-FARTHEST)
+    highest: float = number(default=FARTHEST)
 
     @property
     def reads(self) -> str:
         return "logit" if self.from_logits else "probability"
 
     def _apply(self, scores: Floats) -> Floats:
-        z = scores if self.from_logits else likelihood.log_odds(scores)
+        z = read_log_odds(scores, self.from_logits, self.lowest, self.highest)
         inside = np.clip(z, self.low, self.high)
         slope = np.maximum(self.linear + 2 * self.square * inside, 0.0)
         with np.errstate(over="ignore"):
@@ -44,12 +47,14 @@ class QuadraticLogitMap(BinaryMap):
 
 @dataclass(frozen=True, eq=False)
 class BetaMap(BinaryMap):
-    """`p -> expit(c + a log p - b log(1 - p))`, a, b >= 0."""
+    """`p -> expit(c + a log p - b log(1 - p))`, a, b >= 0, the logarithms floored at `least` and `least_other`."""
 
     kind: ClassVar[str] = "beta"
     a: float = number(0)
     b: float = number(0)
     c: float = number()
+    least: float = number(-FARTHEST, 0, default=-FARTHEST)
+    least_other: float = number(-FARTHEST, 0, default=-FARTHEST)
 
     @property
     def reads(self) -> str:
@@ -57,7 +62,9 @@ class BetaMap(BinaryMap):
 
     def _apply(self, scores: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            eta = self.c + self.a * softmax.log_floored(scores) - self.b * softmax.log1p_floored(scores)
+            one = np.maximum(softmax.log_floored(scores), self.least)
+            other = np.maximum(softmax.log1p_floored(scores), self.least_other)
+            eta = self.c + self.a * one - self.b * other
         return likelihood.expit(eta)
 
 
@@ -70,6 +77,8 @@ class SplineMap(BinaryMap):
     values: Floats = vector()
     curvatures: Floats = vector()
     from_logits: bool = flag(default=False)
+    lowest: float = number(default=-FARTHEST)
+    highest: float = number(default=FARTHEST)
 
     def _validate(self) -> None:
         super()._validate()
@@ -83,6 +92,6 @@ class SplineMap(BinaryMap):
         return "logit" if self.from_logits else "probability"
 
     def _apply(self, scores: Floats) -> Floats:
-        z = scores if self.from_logits else likelihood.log_odds(scores)
+        z = read_log_odds(scores, self.from_logits, self.lowest, self.highest)
         with np.errstate(over="ignore"):
             return likelihood.expit(spline.evaluate(z, self.knots, self.values, self.curvatures))

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from calibrant._checks import PROBABILITY_TOLERANCE, shown
+from calibrant._kernels import spline
 from calibrant._kernels.likelihood import LOG_FLOOR
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
@@ -30,6 +31,8 @@ from calibrant.maps._records import (
     StepMap,
     TemperatureMap,
 )
+from calibrant.maps._smooth import BetaMap, QuadraticLogitMap, SplineMap
+from calibrant.maps._venn_abers import VennAbersMap
 
 LARGEST = sys.float_info.max
 HALF = LARGEST / 2
@@ -113,6 +116,9 @@ def _dialect(name: str) -> Dialect:
 # ---------------------------------------------------------------- one formula per kind of map
 
 
+LogOddsMap = AffineLogitMap | TemperatureMap | QuadraticLogitMap | SplineMap
+
+
 @singledispatch
 def _formula(record: Map, x: str, d: Dialect) -> str:
     """SQL of the map at a score that the map accepts."""
@@ -137,15 +143,77 @@ def _platt(record: PlattMap, x: str, d: Dialect) -> str:
 
 @_formula.register
 def _affine(record: AffineLogitMap, x: str, d: Dialect) -> str:
-    z = _log_odds(x, record.from_logits, d)
+    z = _read(record, x, d)
     return _expit(_line(record.slope, record.intercept, z, d), d)
 
 
 @_formula.register
 def _temperature(record: TemperatureMap, x: str, d: Dialect) -> str:
-    z = _log_odds(x, record.from_logits, d)
+    z = _read(record, x, d)
     p = _expit(_line(record.beta, 0.0, z, d), d)
     return p if record.mix == 0 else _mixed(p, record.mix, d)
+
+
+@_formula.register
+def _quadratic(record: QuadraticLogitMap, x: str, d: Dialect) -> str:
+    z = _read(record, x, d)
+    reach = 1e6 * max(abs(record.low), abs(record.high), 1.0)
+    far = _within(reach, z, d) if record.from_logits else z.sql
+    ends = [_ray(record, end, far, d) for end in (record.low, record.high)]
+    inside = (
+        f"{d.double(record.intercept)} + ({d.double(record.linear)} + {d.double(record.square)} * ({far})) * ({far})"
+    )
+    low, high = d.double(record.low), d.double(record.high)
+    eta = f"CASE WHEN {far} < {low} THEN {ends[0]} WHEN {far} > {high} THEN {ends[1]} ELSE {inside} END"
+    return _expit(d.between(-MOST_EXPONENT, eta, MOST_EXPONENT), d)
+
+
+def _ray(record: QuadraticLogitMap, end: float, z: str, d: Dialect) -> str:
+    """SQL of the line that goes on from an end of the parabola."""
+    slope = max(record.linear + 2 * record.square * end, 0.0)
+    value = record.intercept + (record.linear + record.square * end) * end
+    return f"{d.double(value)} + {d.double(slope)} * ({z} - {d.double(end)})"
+
+
+@_formula.register
+def _beta(record: BetaMap, x: str, d: Dialect) -> str:
+    one, tiny = d.double(1.0), d.double(LEAST_PROBABILITY)
+    p = d.between(0.0, x, 1.0)
+    log = f"{d.greatest}({d.double(record.least)}, ln({d.greatest}({tiny}, {p})))"
+    other = f"{d.greatest}({d.double(record.least_other)}, ln({d.greatest}({tiny}, {one} - {p})))"
+    terms = [d.double(record.c)]
+    terms += [f"{d.double(record.a)} * {log}"] if record.a else []
+    terms += [f"{d.double(-record.b)} * {other}"] if record.b else []
+    return _expit(d.between(-MOST_EXPONENT, " + ".join(terms), MOST_EXPONENT), d)
+
+
+@_formula.register
+def _spline(record: SplineMap, x: str, d: Dialect) -> str:
+    z = _read(record, x, d)
+    knots, values, curvatures = record.knots.tolist(), record.values.tolist(), record.curvatures.tolist()
+    reach = 1e6 * max(abs(knots[0]), abs(knots[-1]), 1.0)
+    far = _within(reach, z, d) if record.from_logits else z.sql
+    slopes = spline.end_slopes(record.knots, record.values, record.curvatures)
+    first = f"{d.double(values[0])} + {d.double(slopes[0])} * ({far} - {d.double(knots[0])})"
+    last = f"{d.double(values[-1])} + {d.double(slopes[1])} * ({far} - {d.double(knots[-1])})"
+    inner = [_cubic(knots[k : k + 2], values[k : k + 2], curvatures[k : k + 2], far, d) for k in range(len(knots) - 1)]
+    return _expit(d.between(-MOST_EXPONENT, _tree(far, knots, [first, *inner, last], d), MOST_EXPONENT), d)
+
+
+def _cubic(knots: list[float], values: list[float], curvatures: list[float], z: str, d: Dialect) -> str:
+    """SQL of one piece of the spline, as a polynomial in the distance from its left knot."""
+    h = knots[1] - knots[0]
+    cube = (curvatures[1] - curvatures[0]) / (6 * h)
+    slope = (values[1] - values[0]) / h - h / 6 * (2 * curvatures[0] + curvatures[1])
+    t = f"({z} - {d.double(knots[0])})"
+    inner = f"{d.double(curvatures[0] / 2)} + {d.double(cube)} * {t}"
+    return f"{d.double(values[0])} + ({d.double(slope)} + ({inner}) * {t}) * {t}"
+
+
+@_formula.register
+def _venn_abers(record: VennAbersMap, x: str, d: Dialect) -> str:
+    leaves = [d.double(_flushed(value)) for value in record.merged.tolist()]
+    return _tree(x, record.thresholds.tolist(), leaves, d)
 
 
 @_formula.register
@@ -195,10 +263,24 @@ class Term:
     least: float = 0.0
 
 
-def _log_odds(x: str, from_logits: bool, d: Dialect) -> Term:
-    """The log-odds of a probability, each logarithm floored as in the kernels."""
-    if from_logits:
+def _read(record: LogOddsMap, x: str, d: Dialect) -> Term:
+    """What the map works on: the score, or the log-odds of a probability moved into the ends of the map."""
+    if record.from_logits:
         return Term(x)
+    z = _log_odds(x, d)
+    if record.lowest <= LOG_FLOOR and record.highest >= -LOG_FLOOR:
+        return z
+    return Term(d.between(record.lowest, z.sql, record.highest), z.most, z.least)
+
+
+def _within(reach: float, z: Term, d: Dialect) -> str:
+    """SQL of z moved into [-reach, reach]; where the engine minds products that vanish, a tiny z is 0."""
+    inside = d.between(-reach, z.sql, reach)
+    return f"CASE WHEN abs({z.sql}) < {d.double(1e-90)} THEN {d.double(0.0)} ELSE {inside} END" if d.raises else inside
+
+
+def _log_odds(x: str, d: Dialect) -> Term:
+    """The log-odds of a probability, each logarithm floored as in the kernels."""
     one, floor = d.double(1.0), d.double(LEAST_PROBABILITY)
     ratio = f"ln({d.greatest}({floor}, {x}) / ({one} - {x}))"
     sql = f"CASE WHEN {x} >= {one} THEN {d.double(-LOG_FLOOR)} ELSE {ratio} END"

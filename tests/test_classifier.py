@@ -1,0 +1,177 @@
+"""CalibratedClassifier: out-of-fold scores for any estimator, splitter, labels and frame."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_val_predict,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import calibrant as ca
+from calibrant.errors import DataWarning
+
+X, Y = load_breast_cancer(return_X_y=True)
+ORDER = np.random.default_rng(0).permutation(len(Y))
+X, Y = X[ORDER], Y[ORDER]
+NAMES = np.array(["malignant", "benign"])[Y]
+
+
+def affine(estimator: Any = None, **options: Any) -> ca.CalibratedClassifier:
+    return ca.CalibratedClassifier(estimator or GaussianNB(), ca.AffineLogit(), **options)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GaussianNB(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}),
+    ],
+)
+def test_scores_are_those_of_cross_val_predict(estimator: Any) -> None:
+    fitted = affine(estimator, cv=StratifiedKFold(5)).fit(X, NAMES)
+    wanted = cross_val_predict(estimator, X, NAMES, cv=StratifiedKFold(5), method="predict_proba")
+    np.testing.assert_allclose(fitted.oof_scores_, wanted[:, 1], atol=1e-12)
+    assert list(fitted.classes_) == ["benign", "malignant"]
+    direct = ca.AffineLogit().fit(wanted[:, 1], NAMES == "malignant")
+    assert fitted.calibrator_.slope_ == pytest.approx(direct.slope_)
+    p = fitted.estimator_.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(fitted.predict_proba(X)[:, 1], direct.map_(p), atol=1e-12)
+
+
+def test_calibration_helps_an_over_confident_model_out_of_fold() -> None:
+    with pytest.warns(DataWarning, match=r"share the (lowest|highest) score"):  # naive Bayes saturates
+        fitted = ca.CalibratedClassifier(GaussianNB()).fit(X, NAMES)
+    assert fitted.evaluation_.log_loss_after < 0.5 * fitted.evaluation_.log_loss_before
+    assert fitted.evaluation_.rows == len(Y)
+
+
+def test_margins_are_read_as_margins() -> None:
+    fitted = ca.CalibratedClassifier(make_pipeline(StandardScaler(), LinearSVC())).fit(X, Y)
+    assert np.isnan(fitted.evaluation_.log_loss_before)
+    assert fitted.evaluation_.log_loss_after < 0.15
+
+
+def test_time_series_rows_that_are_never_tested_take_no_part() -> None:
+    fitted = affine(cv=TimeSeriesSplit(5)).fit(X, Y)
+    first = len(Y) - 5 * (len(Y) // 6)
+    assert np.isnan(fitted.oof_scores_[:first]).all()
+    assert not np.isnan(fitted.oof_scores_[first:]).any()
+    assert fitted.evaluation_.rows == len(Y) - first
+
+
+def test_groups_reach_the_splitter() -> None:
+    groups = np.arange(len(Y)) // 10
+    fitted = affine(cv=GroupKFold(5)).fit(X, Y, groups=groups)
+    wanted = cross_val_predict(GaussianNB(), X, Y, groups=groups, cv=GroupKFold(5), method="predict_proba")
+    np.testing.assert_allclose(fitted.oof_scores_, wanted[:, 1], atol=1e-12)
+
+
+def test_repeated_splits_are_averaged() -> None:
+    cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    total = np.zeros(len(Y))
+    for train, test in cv.split(X, Y):
+        total[test] += GaussianNB().fit(X[train], Y[train]).predict_proba(X[test])[:, 1]
+    np.testing.assert_allclose(affine(cv=cv).fit(X, Y).oof_scores_, total / 2, atol=1e-12)
+
+
+def test_a_frozen_estimator_is_used_as_it_is() -> None:
+    model = GaussianNB().fit(X[:300], Y[:300])
+    fitted = affine(FrozenEstimator(model)).fit(X[300:], Y[300:])
+    np.testing.assert_array_equal(fitted.oof_scores_, model.predict_proba(X[300:])[:, 1])
+    assert fitted.estimator_.estimator is model
+
+
+def test_an_ensemble_averages_models_and_maps() -> None:
+    fitted = affine(ensemble=True, cv=3).fit(X, Y)
+    assert len(fitted.calibrated_) == 3
+    parts = [calibrator.map_(model.predict_proba(X)[:, 1]) for model, calibrator in fitted.calibrated_]
+    np.testing.assert_allclose(fitted.predict_proba(X)[:, 1], np.mean(parts, axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_of_features_give_the_same_answer(frame: Any) -> None:
+    columns = {f"x{i}": X[:, i] for i in range(5)}
+    fitted = affine().fit(frame(columns), NAMES)
+    plain = affine().fit(X[:, :5], NAMES)
+    np.testing.assert_allclose(fitted.predict_proba(frame(columns)), plain.predict_proba(X[:, :5]), atol=1e-12)
+    assert list(fitted.feature_names_in_) == list(columns)
+
+
+def test_weights_count_as_repeats_in_model_and_map() -> None:
+    weight = np.where(np.arange(len(Y)) % 3 == 0, 2.0, 1.0)
+    fitted = affine(make_pipeline(StandardScaler(), GaussianNB())).fit(X, Y, sample_weight=weight)
+    split = list(StratifiedKFold(5).split(X, Y))
+    scores = np.empty(len(Y))
+    for train, test in split:
+        model = make_pipeline(StandardScaler(), GaussianNB())
+        scores[test] = model.fit(X[train], Y[train], gaussiannb__sample_weight=weight[train]).predict_proba(X[test])[
+            :, 1
+        ]
+    np.testing.assert_allclose(fitted.oof_scores_, scores, atol=1e-12)
+    assert fitted.calibrator_.slope_ == pytest.approx(ca.AffineLogit().fit(scores, Y, weight).slope_)
+
+
+def test_many_classes_and_one_missing_from_a_fold() -> None:
+    features, labels = load_iris(return_X_y=True)
+    keep = np.r_[0:50, 50:100, 100:105]
+    folds = [
+        (np.arange(100), np.arange(100, 105)),
+        *StratifiedKFold(3, shuffle=True, random_state=0).split(features[keep], labels[keep]),
+    ]
+    fitted = ca.CalibratedClassifier(GaussianNB(), ca.TemperatureScaling(mix=True), cv=folds).fit(
+        features[keep], labels[keep]
+    )
+    assert fitted.predict_proba(features).shape == (150, 3)
+    np.testing.assert_allclose(fitted.predict_proba(features).sum(axis=1), 1)
+
+
+def test_one_class_and_no_scores_are_clear_errors() -> None:
+    with pytest.raises(ValueError, match="one class only"):
+        affine().fit(X, np.ones(len(Y)))
+    from sklearn.cluster import KMeans
+
+    with pytest.raises(ValueError, match="neither predict_proba nor decision_function"):
+        affine(KMeans(2)).fit(X, Y)
+
+
+def test_it_is_an_ordinary_estimator() -> None:
+    search = GridSearchCV(affine(), {"estimator__var_smoothing": [1e-9, 1e-2]}, cv=3, scoring="neg_log_loss").fit(X, Y)
+    assert search.best_score_ < 0
+    out = cross_val_predict(affine(), X, Y, cv=3, method="predict_proba")
+    assert out.shape == (len(Y), 2)
+    assert clone(affine(cv=7)).cv == 7
+
+
+@parametrize_with_checks([ca.CalibratedClassifier(LogisticRegression(), ca.TemperatureScaling(), cv=2)])
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+def test_simulated_truth_is_recovered() -> None:
+    features, labels = make_classification(4000, 8, n_informative=4, class_sep=0.7, random_state=0)
+    fitted = ca.CalibratedClassifier(GaussianNB()).fit(features[:3000], labels[:3000])
+    p = fitted.predict_proba(features[3000:])[:, 1]
+    assert ca.calibration_slope_intercept(labels[3000:], p).slope == pytest.approx(1, abs=0.2)

@@ -40,7 +40,7 @@ def test_it_lowers_the_loss_of_over_confident_rows():
     assert ca.log_loss(truth, choice.map(fresh)) < ca.log_loss(truth, fresh) - 0.1
     assert choice.best != "Identity"
     assert "%" in choice.reason
-    assert "2,000 rows, 4 classes" in choice.reason
+    assert "2,000 rows" in choice.reason
 
 
 def test_it_leaves_honest_rows_nearly_alone():
@@ -61,7 +61,7 @@ def test_a_record_for_every_candidate():
         assert len(one.folds) == 25
         assert np.mean(one.folds) == pytest.approx(one.log_loss, rel=0.05)
     as_is = choice.results[0]
-    moved = p * (1 - 1 / 401) + 1 / 401 / 4
+    moved = p * (1 - 0.1 / 401) + 0.1 / 401 / 4
     assert as_is.log_loss == pytest.approx(ca.log_loss(y, moved), rel=1e-9)
     assert as_is.standard_error == 0
 

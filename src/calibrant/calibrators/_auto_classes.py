@@ -1,8 +1,9 @@
 """The automatic choice for K classes: candidates weighed by cross-validated log loss, averaged in log-probability.
 
-All candidates read probabilities that were first mixed with `1 / (N + 1)` of the uniform distribution, so that exact
-zeros ruin none of them; the identity, always a candidate, is that mixture itself. A candidate's weight is
-`exp(-SHARPNESS * its total out-of-fold log loss)`, divided by the sum of these.
+Candidates read probabilities that were first mixed with `1 / (N + 1)` of the uniform distribution, so that exact zeros
+ruin none of them. The identity, always there, is the mixture with a tenth of that: enough for a finite loss, and too
+little to cost a good model anything. With g the gain of a candidate over the identity in mean out-of-fold log loss and
+s its standard error, its weight goes with `exp(SHARPNESS * N * (g - CAUTION * s))`.
 May import NumPy, scikit-learn's clone, the kernels, `calibrant.maps`, `calibrant.data` and this folder.
 """
 
@@ -23,7 +24,7 @@ from calibrant.calibrators._base import BinaryCalibrator, Calibrator
 from calibrant.calibrators._matrix_scaling import StructuredMatrixScaling
 from calibrant.calibrators._mixture import CandidateResult, repeats
 from calibrant.calibrators._one_vs_rest import OneVsRest
-from calibrant.calibrators._scaling import ClassCalibrator, StructuredVectorScaling
+from calibrant.calibrators._scaling import StructuredVectorScaling
 from calibrant.calibrators._stepwise import IsotonicCalibration
 from calibrant.calibrators._temperature import TemperatureScaling
 from calibrant.data import ScoreTable
@@ -32,8 +33,12 @@ from calibrant.data._log_odds import fit_log_odds
 from calibrant.errors import CalibrantWarning
 from calibrant.maps import AffineLogitMap, ClassIdentityMap, LogMixtureMap, Map
 
-SHARPNESS = 0.25
-"""How sharply out-of-fold losses decide: noisy differences count half of what a likelihood would make of them."""
+SHARPNESS, CAUTION = 0.25, 0.5
+"""How sharply gains decide, and how many standard errors are taken off them first."""
+PRIOR_IDENTITY = 3.0
+"""Weight of the identity where no candidate gains anything; each of the others has 1."""
+SHARE_IDENTITY = 0.1
+"""Part of 1 / (N + 1) that the identity is mixed with."""
 LEAST_WEIGHT = 0.002
 MOST_MATRIX, MOST_ONE_VS_REST = 30, 100
 """Most classes with a matrix, and with a calibrator each."""
@@ -41,17 +46,6 @@ ROWS_PER_CLASS = 10
 """Fewer rows than this for every class get a temperature alone."""
 MOST_CELLS = 2**22
 """Cells of the rows that are cross-validated at most."""
-
-
-class ClassIdentity(ClassCalibrator):
-    """The probabilities as they are; what comes before has moved them off 0 and 1."""
-
-    def __init__(self, from_logits: bool = False, classes: Sequence[Any] | None = None) -> None:
-        self.from_logits = from_logits
-        self.classes = classes
-
-    def _learn(self, rows: ClassRows) -> ClassIdentityMap:
-        return ClassIdentityMap(rows.classes, 0.0, self.from_logits)
 
 
 class RidgeAffine(BinaryCalibrator):
@@ -123,22 +117,42 @@ def learn_classes(
     total = float(len(rows.labels)) if rows.weights is None else float(rows.weights.sum())
     mix = 1 / (total + 1)
     given = ClassRows(_moved(rows.scores, from_logits, mix), rows.labels, rows.weights, rows.classes)
-    if len(rows.labels) < 2:
-        others = []
-    elif candidates is None:
-        others = usual_class_candidates(total, given.scores.shape[1])
-    else:
-        others = [Candidate(_name_of(one), one) for one in candidates]
-    listed = [Candidate("Identity", ClassIdentity()), *others]
-    judged = _judged(given, listed, cv, rng, repeats(total))
-    weights = _weights(judged, total)
-    results = tuple(_result(one.name, k, judged, weights[k]) for k, one in enumerate(listed))
-    parts = [(_quiet_map(one, given), float(weights[k])) for k, one in enumerate(listed) if weights[k] > 0]
+    others = _others(candidates, rows, total)
+    judged = _judged(given, _as_is(rows, from_logits, SHARE_IDENTITY * mix), others, cv, rng, repeats(total))
+    found = _results(judged, ["Identity", *(one.name for one in others)], total)
+    kept = [(one, result.weight) for one, result in zip(others, found[1:]) if result.weight > 0]
     made = LogMixtureMap(
-        rows.classes, np.array([weight for _, weight in parts]), tuple(one for one, _ in parts), mix, from_logits
+        rows.classes,
+        np.array([found[0].weight, *(weight for _, weight in kept)]),
+        np.array([SHARE_IDENTITY * mix, *(mix for _ in kept)]),
+        (ClassIdentityMap(rows.classes), *(_quiet_map(one, given) for one, _ in kept)),
+        from_logits,
     )
-    best = results[int(np.argmax(weights))]
-    return Choice(made, results, best.name, _reason(results, best, total, min(cv, len(rows.labels)), rows))
+    best = max(found, key=lambda one: one.weight)
+    return Choice(made, found, best.name, _reason(found, best, total, min(cv, len(rows.labels))))
+
+
+def _others(candidates: Sequence[Calibrator] | None, rows: ClassRows, total: float) -> list[Candidate]:
+    """What is weighed against the identity."""
+    if len(rows.labels) < 2:
+        return []
+    if candidates is None:
+        return usual_class_candidates(total, rows.scores.shape[1])
+    return [Candidate(_name_of(one), one) for one in candidates]
+
+
+def _own_log(rows: ClassRows) -> Floats:
+    """Log-softmax of the logits at the labels."""
+    top = rows.scores.max(axis=1)
+    total = np.exp(rows.scores - top[:, None]).sum(axis=1, dtype=np.float64)
+    return np.asarray(rows.scores[np.arange(len(top)), rows.labels] - top - np.log(total))
+
+
+def _as_is(rows: ClassRows, from_logits: bool, mix: float) -> Floats:
+    """Log losses of the identity, row by row."""
+    given = rows.scores[np.arange(len(rows.labels)), rows.labels].astype(np.float64)
+    own = np.exp(_own_log(rows)) if from_logits else given
+    return np.asarray(-np.log((1 - mix) * own + mix / rows.scores.shape[1]))
 
 
 def _moved(scores: NDArray[Any], from_logits: bool, mix: float) -> NDArray[Any]:
@@ -167,14 +181,16 @@ def _quiet_map(candidate: Candidate, rows: ClassRows, kept: Any = slice(None)) -
 
 
 class Judged(NamedTuple):
-    """Out-of-fold log losses (m, C) of what was observed, the weight and the fold of each, folds of each repeat."""
+    """Out-of-fold log losses (m, C) of what was observed, the identity first; weight and fold of each."""
 
     losses: Floats
     weights: Floats
     fold: NDArray[np.int64]
 
 
-def _judged(rows: ClassRows, candidates: Sequence[Candidate], cv: int, rng: np.random.Generator, times: int) -> Judged:
+def _judged(
+    rows: ClassRows, as_is: Floats, candidates: Sequence[Candidate], cv: int, rng: np.random.Generator, times: int
+) -> Judged:
     """Log losses of every candidate on every row, from fits without the row's fold."""
     order = _order(rows)
     most = max(2, MOST_CELLS // rows.scores.shape[1])
@@ -182,16 +198,15 @@ def _judged(rows: ClassRows, candidates: Sequence[Candidate], cv: int, rng: np.r
         order = order[np.sort(rng.permutation(len(order))[:most])]
     weights = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
     folds = min(cv, len(order))
-    if folds < 2:
-        as_is = _losses(rows, order, [_quiet_map(one, rows) for one in candidates])
-        return Judged(as_is, weights[order], np.zeros(len(order), dtype=np.int64))
+    if not candidates:
+        return Judged(as_is[order][:, None], weights[order], np.zeros(len(order), dtype=np.int64))
     losses, counts, numbers = [], [], []
     for repeat in range(times):
         fold = _deal(rows.labels[order], folds, rng)
         for number in range(folds):
             held, rest = order[fold == number], order[fold != number]
             maps = [_quiet_map(one, rows, rest) for one in candidates]
-            losses.append(_losses(rows, held, maps))
+            losses.append(np.column_stack([as_is[held], _losses(rows, held, maps)]))
             counts.append(weights[held] / times)
             numbers.append(np.full(len(held), repeat * folds + number))
     return Judged(np.concatenate(losses), np.concatenate(counts), np.concatenate(numbers))
@@ -220,37 +235,38 @@ def _deal(labels: NDArray[np.int64], folds: int, rng: np.random.Generator) -> ND
     return fold
 
 
-def _weights(judged: Judged, total: float) -> Floats:
-    """Weights by total loss; the smallest are dropped."""
-    mean = judged.weights @ judged.losses / judged.weights.sum()
-    logs = -SHARPNESS * total * mean
+def _weights(gains: Floats, errors: Floats, total: float) -> Floats:
+    """Weights by gain less its standard error; the identity, whose gain is 0, is first and never dropped."""
+    logs = SHARPNESS * total * (gains - CAUTION * errors)
+    logs[0] += np.log(PRIOR_IDENTITY)
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
-    weights[weights < LEAST_WEIGHT] = 0.0
+    weights[1:][weights[1:] < LEAST_WEIGHT] = 0.0
     return np.asarray(weights / weights.sum())
 
 
-# ---------------------------------------------------------------- in words
+def _results(judged: Judged, names: Sequence[str], total: float) -> tuple[CandidateResult, ...]:
+    """A record per candidate, the identity first."""
+    counts, seen = judged.weights, judged.weights.sum()
+    means = counts @ judged.losses / seen
+    differences = judged.losses - judged.losses[:, :1]
+    errors = np.sqrt(counts @ (differences - (means - means[0])) ** 2) / seen
+    weights = _weights(means[0] - means, errors, total)
+    by_fold = [np.bincount(judged.fold, counts * column) for column in judged.losses.T]
+    size = np.bincount(judged.fold, counts)
+    return tuple(
+        CandidateResult(name, float(means[k]), float(errors[k]), tuple((by_fold[k] / size).tolist()), float(weights[k]))
+        for k, name in enumerate(names)
+    )
 
 
-def _result(name: str, k: int, judged: Judged, weight: float) -> CandidateResult:
-    losses, counts, total = judged.losses[:, k], judged.weights, judged.weights.sum()
-    difference = losses - judged.losses[:, 0]
-    away = difference - counts @ difference / total
-    by_fold = np.bincount(judged.fold, counts * losses) / np.bincount(judged.fold, counts)
-    error = float(np.sqrt(counts @ away**2) / total)
-    return CandidateResult(name, float(counts @ losses / total), error, tuple(by_fold.tolist()), float(weight))
-
-
-def _reason(
-    results: tuple[CandidateResult, ...], best: CandidateResult, total: float, folds: int, rows: ClassRows
-) -> str:
+def _reason(results: tuple[CandidateResult, ...], best: CandidateResult, total: float, folds: int) -> str:
     """The choice in a sentence or two."""
-    as_is, k = results[0], rows.scores.shape[1]
-    evidence = f"{folds} folds of {total:,.0f} rows, {k} classes"
-    few = " Rows are few for so many classes: more would allow richer maps." if total < ROWS_PER_CLASS * k else ""
+    as_is = results[0]
     if len(results) == 1:
         return "There is a single row, too few to learn a map from: the scores are left as they are."
+    evidence = f"{folds} folds of {total:,.0f} rows"
+    few = " Rows are few for so many classes: more would allow richer maps." if len(results) == 2 else ""
     if best is as_is:
         closest = min(results[1:], key=lambda one: one.log_loss)
         return (

@@ -107,18 +107,20 @@ class MatrixScalingMap(ClassMap):
 class LogMixtureMap(ClassMap):
     """`softmax(sum_c weight_c log q_c)`: several maps of the same probabilities, averaged in log-probability.
 
-    The maps read `(1 - mix) p + mix / K`, which keeps exact zeros from all of them.
+    Map c reads `(1 - mix_c) p + mix_c / K`, which keeps exact zeros from it.
     """
 
     kind: ClassVar[str] = "log_mixture"
     weights: Floats = vector(0, 1)
+    mixes: Floats = vector(0, 1)
     maps: tuple[Map, ...] = parts()
-    mix: float = number(0, 1, default=0.0)
     from_logits: bool = flag(default=False)
 
     def _validate(self) -> None:
         if len(self.weights) != len(self.maps) or abs(float(self.weights.sum()) - 1) > 1e-9:
             raise InputError("there must be a weight for every map, and the weights must sum to 1.")
+        if len(self.mixes) != len(self.maps):
+            raise InputError("there must be a mix for every map.")
         if any(part.classes != self.classes for part in self.maps):
             raise InputError("every part must have the classes of the mixture.")
         if any(part.reads == "logit" or isinstance(part, BinaryMap) for part in self.maps):
@@ -130,8 +132,7 @@ class LogMixtureMap(ClassMap):
 
     def _apply_rows(self, scores: Floats) -> Floats:
         p = softmax.softmax(scores) if self.from_logits else scores
-        p = (1 - self.mix) * p + self.mix / p.shape[1]
         total = np.zeros(p.shape)
-        for weight, part in zip(self.weights, self.maps):
-            total += weight * softmax.log_floored(part(p))
+        for weight, mix, part in zip(self.weights, self.mixes, self.maps):
+            total += weight * softmax.log_floored(part((1 - mix) * p + mix / p.shape[1]))
         return softmax.softmax(total)

@@ -3,7 +3,8 @@
 Candidates read probabilities that were first mixed with `1 / (N + 1)` of the uniform distribution, so that exact zeros
 ruin none of them. The identity, always there, is the mixture with a tenth of that: enough for a finite loss, and too
 little to cost a good model anything. With g the gain of a candidate over the identity in mean out-of-fold log loss and
-s its standard error, its weight goes with `exp(SHARPNESS * N * (g - CAUTION * s))`.
+s its standard error, its weight goes with `exp(SHARPNESS * N * (g - CAUTION * s))`; half of the weight is the
+identity's before any evidence.
 May import NumPy, scikit-learn's clone, the kernels, `calibrant.maps`, `calibrant.data` and this folder.
 """
 
@@ -33,10 +34,8 @@ from calibrant.data._log_odds import fit_log_odds
 from calibrant.errors import CalibrantWarning
 from calibrant.maps import AffineLogitMap, ClassIdentityMap, LogMixtureMap, Map
 
-SHARPNESS, CAUTION = 0.25, 0.5
+SHARPNESS, CAUTION = 0.25, 1.0
 """How sharply gains decide, and how many standard errors are taken off them first."""
-PRIOR_IDENTITY = 3.0
-"""Weight of the identity where no candidate gains anything; each of the others has 1."""
 SHARE_IDENTITY = 0.1
 """Part of 1 / (N + 1) that the identity is mixed with."""
 LEAST_WEIGHT = 0.002
@@ -236,9 +235,12 @@ def _deal(labels: NDArray[np.int64], folds: int, rng: np.random.Generator) -> ND
 
 
 def _weights(gains: Floats, errors: Floats, total: float) -> Floats:
-    """Weights by gain less its standard error; the identity, whose gain is 0, is first and never dropped."""
+    """Weights by gain less its standard error; the identity, with a gain of 0, is first and never dropped.
+
+    Before any evidence it has half of the weight, and the others share the rest.
+    """
     logs = SHARPNESS * total * (gains - CAUTION * errors)
-    logs[0] += np.log(PRIOR_IDENTITY)
+    logs[0] += np.log(max(1, len(logs) - 1))
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     weights[1:][weights[1:] < LEAST_WEIGHT] = 0.0

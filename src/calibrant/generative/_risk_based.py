@@ -330,7 +330,7 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ndarray of shape (n, K)
             Columns in `classes_` order; rows sum to 1.
         """
-        return np.asarray(self._fitted(X).predict_proba(self._rows(X)))
+        return np.asarray(self._fitted().predict_proba(self._rows(X)))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Log of `predict_proba`, without underflow where the estimator has a `predict_log_proba`.
@@ -345,7 +345,7 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ndarray of shape (n, K)
             Columns in `classes_` order.
         """
-        model = self._fitted(X)
+        model = self._fitted()
         if hasattr(model, "predict_log_proba"):
             return np.asarray(model.predict_log_proba(self._rows(X)))
         with np.errstate(divide="ignore"):
@@ -380,12 +380,12 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ndarray of shape (n, K)
             As `predict_proba`; `n_iter_ + 1` of them.
         """
-        model = copy.copy(self._fitted(X))
+        model = copy.copy(self._fitted())
         rows = self._rows(X)
         for statistics in self.stages_:
             yield np.asarray(model.fit_statistics(statistics, self.classes_).predict_proba(rows))
 
-    def _fitted(self, X: Any) -> Any:
+    def _fitted(self) -> Any:
         if not hasattr(self, "estimator_"):
             raise NotFitted("This RiskBasedCalibration is not fitted yet. Call fit(X, y) or fit_blocks first.")
         return self.estimator_

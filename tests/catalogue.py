@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,7 @@ def _fields(*names: str) -> Callable[[Any], Any]:
 
 _CURVE = _fields("edges", "mean_predicted", "observed_rate", "weight")
 _PARTS = _fields("score", "miscalibration", "discrimination", "uncertainty", "within_bin")
+_ESTIMATED_PARTS = _fields("score", "miscalibration", "discrimination", "uncertainty")
 _ROC = _fields("false_positive_rate", "true_positive_rate")
 
 
@@ -198,6 +200,21 @@ MEASURES = [
     Measure("AUC", ca.roc_auc, perfect=1.0, ranks=True, both=True, many=True),
     Measure("average precision", ca.average_precision, perfect=1.0, ranks=True, both=True),
     Measure("ROC", ca.roc_curve, _ROC, ranks=True, both=True),
+    # Estimates by their value: their intervals see how many rows a weight stands for.
+    Measure("debiased calibration error", ca.calibration_error),
+    Measure("debiased calibration error, equal width", _with(ca.calibration_error, strategy="uniform", n_bins=7)),
+    Measure("smooth calibration error", ca.smooth_calibration_error, perfect=0.0),
+    Measure("estimate of AUC", partial(ca.estimate, ca.roc_auc), ranks=True, both=True),
+    Measure("estimate of average precision", partial(ca.estimate, ca.average_precision), ranks=True, both=True),
+    Measure(
+        "estimate of slope and intercept",
+        partial(ca.estimate, ca.calibration_slope_intercept),
+        _fields("slope", "intercept", "intercept_at_slope_one"),
+        both=True,
+    ),
+    Measure("estimate of decomposition", partial(ca.estimate, ca.score_decomposition), _ESTIMATED_PARTS),
+    Measure("bands", _with(ca.reliability_bands, n_resamples=20), _fields("predicted", "observed", "weight")),
+    Measure("bands of bins", _with(ca.reliability_bands, strategy="quantile"), _fields("predicted", "observed")),
 ]
 
 

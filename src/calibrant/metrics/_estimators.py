@@ -122,7 +122,7 @@ def interval_of(found: Influence, variance: float, level: float, design: Design)
         return _all_or_nothing(value, level, design)
     if found.scale == "positive" and value == 0:
         bound = 1 - ((1 - level) / 2) ** (1 / design.units)
-        return made(0.0, bound if found.positive.max(initial=0.0) <= 1 else math.inf)
+        return made(0.0, bound * found.most)
     if found.scale == "positive":
         return made(value * math.exp(-error / value), value * math.exp(error / value))
     if found.scale == "logit":

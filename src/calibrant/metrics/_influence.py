@@ -7,6 +7,7 @@ May import NumPy, the kernels and the measures beside this file.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ class Influence:
     """A measure of a distinct table, and the influence of a positive and of a negative row at each score.
 
     `scale` says on which scale it is taken as normal: "plain", "positive" (its logarithm), "unit" (plain, cut to
-    [0, 1]) or "logit".
+    [0, 1]) or "logit". `most` is the largest loss a row can have.
     """
 
     value: float
@@ -34,6 +35,7 @@ class Influence:
     negative: Floats
     scale: str
     method: str
+    most: float = math.inf
 
     def of(self, table: ScoreTable, scores: Floats, labels: Any) -> Floats:
         """The influence of each row."""
@@ -60,7 +62,7 @@ def clustered_variance(weights: Floats, influence: Floats, cluster: Any) -> floa
 def of_brier(table: ScoreTable) -> Influence:
     """Mean squared error."""
     value, p = brier_score(table), table.scores
-    return Influence(value, (1 - p) ** 2 - value, p**2 - value, "positive", "mean of independent losses")
+    return Influence(value, (1 - p) ** 2 - value, p**2 - value, "positive", "mean of independent losses", 1.0)
 
 
 def of_log_loss(table: ScoreTable, eps: float | None = None) -> Influence:
@@ -71,7 +73,8 @@ def of_log_loss(table: ScoreTable, eps: float | None = None) -> Influence:
         did_not = -np.log(np.maximum(1 - table.scores, floor))
     if np.isfinite(value):  # what did not occur needs no number
         happened, did_not = (np.where(np.isfinite(loss), loss, 0.0) - value for loss in (happened, did_not))
-    return Influence(value, happened, did_not, "positive", "mean of independent losses")
+    most = -math.log(eps) if eps else math.inf
+    return Influence(value, happened, did_not, "positive", "mean of independent losses", most)
 
 
 # ---------------------------------------------------------------- the line on the log-odds

@@ -144,9 +144,9 @@ class ReliabilityDisplay:
         name : str, optional
             Of the model, for the legend.
         ref_line : bool
-            Whether to draw the diagonal.
+            Draw the diagonal.
         histogram : bool
-            Whether to draw the scores under the diagram.
+            Draw the scores under the diagram.
         ax : matplotlib axes, optional
             Where to draw; by default a new figure.
         **kwargs
@@ -231,15 +231,13 @@ class ReliabilityDisplay:
             Where to draw; a diagram that is there already gets one curve more.
         name : str, optional
             Of the model, for the legend.
-        ref_line, histogram : bool
-            Whether to draw the diagonal, and the scores under the diagram.
-        **kwargs
-            For the line of the curve.
+        ref_line, histogram, **kwargs
+            As in `from_predictions`.
 
         Returns
         -------
         ReliabilityDisplay
-            This display, with `ax_`, `figure_`, `line_`, `band_` and `histogram_`.
+            This display.
         """
         self.name = name or self.name
         self.ax_ = _new_axes() if ax is None else ax
@@ -256,6 +254,8 @@ class ReliabilityDisplay:
         _limits(self.ax_, self, first=not before)
         self.histogram_ = _histogram(self, look) if histogram else None
         _legend(self.ax_)
+        if self.figure_.get_layout_engine() is not None:  # the first pass does not know the size of the histogram
+            self.figure_.draw_without_rendering()
         return self
 
     @property
@@ -394,7 +394,7 @@ def _under(ax: Any) -> Any:
 
 
 def _legend(ax: Any) -> None:
-    """In the corner that curves leave free; above the diagram when it is long."""
+    """In the corner that curves leave free; above when long."""
     many = sum(line.get_gid() == CURVE for line in ax.get_lines()) > 2
     place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)} if many else {"loc": "upper left"}
     ax.legend(fontsize="small", frameon=not many, framealpha=0.75, labelspacing=0.7, **place)

@@ -13,7 +13,8 @@ import numpy as np
 from calibrant import _checks
 from calibrant._kernels import ranking
 from calibrant._parameters import Choice, Either, Flag, Number, Rule, Seed, Sequenced, generator, optional
-from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
+from calibrant.calibrators._auto_classes import learn_classes
+from calibrant.calibrators._base import BinaryCalibrator, forget, warn_if_falling
 from calibrant.calibrators._cross_fit import most_folds
 from calibrant.calibrators._logistic import AffineLogit, PlattScaling
 from calibrant.calibrators._mixture import (
@@ -30,13 +31,14 @@ from calibrant.calibrators._mixture import (
     results,
     weigh,
 )
-from calibrant.calibrators._polynomial import BetaCalibration, QuadraticLogit
 from calibrant.calibrators._spline import SplineCalibration
 from calibrant.calibrators._venn_abers import VennAbers
 from calibrant.data import ScoreTable
+from calibrant.data._arrays import aligned, array_of, read_class_rows
 from calibrant.errors import InputTypeError
 from calibrant.maps import BinaryMap
 
+TOLERANCE = _checks.PROBABILITY_TOLERANCE
 FEW_ROWS = 100
 MANY_ROWS = 500
 
@@ -49,7 +51,7 @@ class AutoCalibrator(BinaryCalibrator):
 
     Parameters
     ----------
-    candidates : sequence of binary calibrators, optional
+    candidates : sequence of calibrators, optional
         What to mix with the identity; None chooses by the number of rows.
     cv : int, default=5
         Folds of the cross-validation; fewer when the smaller class has fewer rows.
@@ -57,6 +59,8 @@ class AutoCalibrator(BinaryCalibrator):
         Whether the scores are log-odds or margins (True) or probabilities (False); "auto" goes by their range.
     random_state : int, generator or None, default=0
         Draws the folds.
+    classes : sequence, optional
+        The labels of the columns, in order, when there are three or more and they are not 0..K-1.
 
     Attributes
     ----------
@@ -66,16 +70,18 @@ class AutoCalibrator(BinaryCalibrator):
         For each candidate its out-of-fold log loss, standard error, folds and weight.
     reason_ : str
         The choice in a sentence.
-    map_ : MixtureMap, or the map of the only candidate left
+    map_ : MixtureMap, LogMixtureMap, or the map of the only candidate left
         The frozen map.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
+    classes_ : ndarray of shape (K,)
+        The labels: negative and positive, or those of the columns.
 
     Notes
     -----
-    Weights: the maximum of the out-of-fold log-likelihood of the mixture under a weak Dirichlet prior. Cost: `cv` fits
-    of every candidate on at most 5,000 cells, then one fit of each on all rows. Evidence for mixing over picking is in
-    the documentation.
+    Two classes: the candidates are a line on the log-odds, Venn-Abers from 100 rows on and a spline from 500 on; the
+    weights maximise the out-of-fold log-likelihood of the mixture under a weak Dirichlet prior. K classes: temperature,
+    structured vector and matrix scaling and one-versus-rest, as the rows allow, averaged in log-probability. Cost: `cv`
+    fits of every candidate (two classes: on at most 5,000 cells), then one fit of each on all rows. Evidence for mixing
+    over picking is in the documentation.
 
     Examples
     --------
@@ -90,10 +96,11 @@ class AutoCalibrator(BinaryCalibrator):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "candidates": optional(Sequenced("a list of binary calibrators")),
+        "candidates": optional(Sequenced("a list of calibrators")),
         "cv": Number(2, whole=True),
         "from_logits": Either((Choice(("auto",)), Flag())),
         "random_state": Seed(),
+        "classes": optional(Sequenced("a list of the labels of the columns")),
     }
 
     best_: str
@@ -106,11 +113,13 @@ class AutoCalibrator(BinaryCalibrator):
         cv: int = 5,
         from_logits: Literal["auto"] | bool = "auto",
         random_state: Any = 0,
+        classes: Sequence[Any] | None = None,
     ) -> None:
         self.candidates = candidates
         self.cv = cv
         self.from_logits = from_logits
         self.random_state = random_state
+        self.classes = classes
 
     @property
     def _reads(self) -> str:
@@ -121,10 +130,10 @@ class AutoCalibrator(BinaryCalibrator):
 
         Parameters
         ----------
-        scores : array-like of shape (n,), (n, 1) or (n, 2)
-            Probabilities, or log-odds and margins.
+        scores : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
+            Probabilities, or log-odds, margins and logits.
         y : array-like of shape (n,)
-            Labels.
+            Labels; with three or more columns those of `classes`, or 0..K-1.
         sample_weight : array-like of shape (n,), optional
             Frequencies.
 
@@ -132,7 +141,39 @@ class AutoCalibrator(BinaryCalibrator):
         -------
         self
         """
-        return super().fit(scores, y, sample_weight)
+        array = array_of(scores, "scores")
+        if array.ndim != 2 or array.shape[1] < 2:
+            return super().fit(scores, y, sample_weight)
+        self._check_parameters()
+        if array.shape[1] > 2:
+            return self._fit_classes(scores, y, sample_weight, self._margins_of(array))
+        if self.from_logits == "auto" and self._margins_of(array):
+            aligned(scores=scores, y=y, sample_weight=sample_weight)
+            super().fit(_checks.binary_scores(array, "scores", reads="logit"), array_of(y, "y"), sample_weight)
+        else:
+            super().fit(scores, y, sample_weight)
+        self.n_features_in_ = 2
+        return self
+
+    def _fit_classes(self, scores: Any, y: Any, sample_weight: Any, logits: bool) -> Self:
+        reads = "score" if logits else "probability"
+        rows = read_class_rows(scores, y, sample_weight, self.classes, reads=reads)
+        forget(self)
+        choice = learn_classes(rows, logits, self.cv, generator(self.random_state), self.candidates)
+        self.map_, self.results_, self.best_, self.reason_ = choice
+        self.classes_ = np.array(rows.classes)
+        self.n_features_in_ = rows.scores.shape[1]
+        return self
+
+    def _margins_of(self, array: Any) -> bool:
+        """Whether the columns are logits: as told, or by their range."""
+        if self.from_logits != "auto":
+            return bool(self.from_logits)
+        values = _checks.finite(_checks.numbers(array, "scores"), "scores")
+        return bool(values.size) and not -TOLERANCE <= float(values.min()) <= float(values.max()) <= 1 + TOLERANCE
+
+    def _coding(self, labels: Any) -> Any:
+        return super()._coding(labels) if self.classes is None else _checks.class_names(self.classes, 2)
 
     def _learn(self, table: ScoreTable) -> BinaryMap:
         distinct = table.distinct
@@ -157,8 +198,7 @@ class AutoCalibrator(BinaryCalibrator):
     def _are_margins(self, distinct: ScoreTable) -> bool:
         if self.from_logits != "auto":
             return bool(self.from_logits)
-        low, high = float(distinct.scores[0]), float(distinct.scores[-1])
-        return low < -_checks.PROBABILITY_TOLERANCE or high > 1 + _checks.PROBABILITY_TOLERANCE
+        return float(distinct.scores[0]) < -TOLERANCE or float(distinct.scores[-1]) > 1 + TOLERANCE
 
     def _others(self, distinct: ScoreTable, margins: bool) -> list[BinaryCalibrator]:
         if self.candidates is None:
@@ -172,8 +212,7 @@ class AutoCalibrator(BinaryCalibrator):
 def usual_candidates(distinct: ScoreTable, margins: bool) -> list[BinaryCalibrator]:
     """What is mixed with the identity: the fewer the rows, the fewer and simpler."""
     rows = distinct.total_weight
-    few: list[BinaryCalibrator] = [PlattScaling()] if margins else [AffineLogit()]
+    line: BinaryCalibrator = PlattScaling() if margins else AffineLogit()
     if rows < FEW_ROWS:
-        return few
-    few += [QuadraticLogit(margins), VennAbers()] if margins else [QuadraticLogit(), BetaCalibration(), VennAbers()]
-    return few if rows < MANY_ROWS else [*few, SplineCalibration(from_logits=margins)]
+        return [line]
+    return [line, VennAbers()] if rows < MANY_ROWS else [line, VennAbers(), SplineCalibration(from_logits=margins)]

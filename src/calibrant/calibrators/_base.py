@@ -112,7 +112,7 @@ class BinaryCalibrator(Calibrator):
         rows = read_binary_rows(scores, y, sample_weight, classes=self._coding(labels), reads=self._reads)
         table = ScoreTable._of_rows(BinaryRows(*rows))
         self._fit_checked(table)
-        warn_of_misuse(table, self._reads, type(self).__name__, self._rows_needed)
+        warn_of_misuse(table, self.map_.reads, type(self).__name__, self._rows_needed)
         given = array_of(scores, "scores")
         self.classes_ = _class_array(self.map_.classes, labels)
         self.n_features_in_ = given.shape[1] if given.ndim == 2 else 1
@@ -157,11 +157,11 @@ class BinaryCalibrator(Calibrator):
 
         Returns
         -------
-        ndarray of shape (n, 2)
+        ndarray of shape (n, K)
             Columns in `classes_` order; rows sum to 1.
         """
         p = self._fitted_map()(scores)
-        return np.column_stack([1 - p, p])
+        return p if np.ndim(p) == 2 else np.column_stack([1 - p, p])
 
 
 def warn_if_falling(falls: bool) -> None:

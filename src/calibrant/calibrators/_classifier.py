@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names, _num_samples, has_fit_parameter, indexable
+from sklearn.utils.validation import _check_feature_names, _num_samples, column_or_1d, has_fit_parameter, indexable
 
 from calibrant import _checks
 from calibrant._checks import Floats
@@ -149,7 +149,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
-        labels, weights = self._read_rows(X, y, sample_weight)
+        X, labels, weights = self._read_rows(X, y, sample_weight)
         forget(self)
         _check_feature_names(self, X, reset=True)
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -176,14 +176,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.n_features_in_ = getattr(parts[0].model, "n_features_in_", None) or np.shape(X)[1]
         return self
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[NDArray[Any], Floats | None]:
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Floats | None]:
         aligned(X=X, y=y, sample_weight=sample_weight)
         check_classification_targets(y)
-        labels = np.ravel(array_of(y, "y"))
-        indexable(X, labels)
-        weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
+        labels = column_or_1d(array_of(y, "y"), warn=True)
+        X, labels = indexable(X, labels)
+        if _num_samples(X) == 0:
+            raise InputError("X is empty (0 sample(s)): at least two rows of each class are needed.")
         _warn_of_copies(X)
-        return labels, _checks.weights(weights, _num_samples(X))
+        weights = None if sample_weight is None else np.asarray(array_of(sample_weight, "sample_weight"))
+        return X, labels, _checks.weights(weights, _num_samples(X))
 
     def _parts(self, X: Any, labels: NDArray[Any], weights: Floats | None, groups: Any) -> Iterator[_Part]:
         if _is_frozen(self.estimator):

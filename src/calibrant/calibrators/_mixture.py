@@ -25,7 +25,7 @@ from calibrant.errors import CalibrantWarning
 from calibrant.maps import BinaryMap, IdentityMap, MixtureMap
 
 LEAST_WEIGHT = 0.002
-PRIOR_IDENTITY = 1.0
+PRIOR_IDENTITY = 0.5
 PRIOR_OTHER = 0.2
 MOST_CELLS = 5_000
 STEPS_OF_REPEATS = ((1_000, 5), (10_000, 2))

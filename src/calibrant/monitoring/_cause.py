@@ -27,6 +27,8 @@ LEVEL, SLOPE, SHAPE = (f"{MAP} ({part})" for part in ("level", "slope", "shape")
 CAUSES = (PREVALENCE, SCORES, LEVEL, SLOPE, SHAPE)
 N_GROUPS = 10
 RIDGE = 1e-3
+RARE = 2.5
+"""What is asked, in nats, before events are said to change at every p alike while the scores do not follow."""
 LABELS = {"as given": 0, "level": 1, "slope": 2, "shape": 4}
 """Free numbers of each dependence of the events on p."""
 
@@ -109,8 +111,9 @@ TILTS = 2
 
 
 def _score_misfits(reference: Reference, sums: Sums, prior: float | None) -> _Scores:
-    n = float(sums.scored.sum())
-    q = _grouped(sums.scored) / n
+    counts = sums.scored if sums.scored.any() else sums.labelled
+    n = float(counts.sum())
+    q = _grouped(counts) / n
     events, others = _grouped(reference.positives), _grouped(reference.negatives)
     f1, f0 = events / events.sum(), others / others.sum()
     expected = (events + others) / (events + others).sum()
@@ -174,7 +177,7 @@ def _with_labels(frame: Frame, sums: Sums) -> Diagnosis:
         None: fits["as given"].misfit + scores.same,
         SCORES: fits["as given"].misfit + scores.tilted + TILTS * price,
         PREVALENCE: fits["level"].misfit + price + scores.shares,
-        LEVEL: fits["level"].misfit + price + anyhow,
+        LEVEL: fits["level"].misfit + price + anyhow + RARE,
         SLOPE: fits["slope"].misfit + 2 * price + anyhow,
         SHAPE: fits["shape"].misfit + 4 * price + anyhow,
     }

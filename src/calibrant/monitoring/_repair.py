@@ -128,7 +128,7 @@ def tested(repair: Repair, frame: Frame, batch: Sums, alpha: float) -> Repair:
     gain = repair.gain + worth * float((hits * hit + misses * miss).sum())
     squares = repair.squares + worth * float((hits * hit**2 + misses * miss**2).sum())
     rows = repair.tested_rows + worth * float(batch.labelled.sum())
-    confirmed = repair.confirmed or gain >= -np.log(alpha)
+    confirmed = repair.confirmed or bool(gain >= -np.log(alpha))
     return replace(repair, gain=gain, squares=squares, tested_rows=rows, confirmed=confirmed)
 
 

@@ -45,10 +45,13 @@ from .metrics import expected_calibration_error as expected_calibration_error
 from .metrics import log_loss as log_loss
 from .metrics import reliability_curve as reliability_curve
 from .metrics import roc_auc as roc_auc
+from .metrics import roc_convex_hull as roc_convex_hull
 from .metrics import roc_curve as roc_curve
+from .metrics import roc_surface as roc_surface
 from .metrics import score_decomposition as score_decomposition
 from .metrics import shape_diagnosis as shape_diagnosis
 from .metrics import top_label_table as top_label_table
+from .metrics import volume_under_roc_surface as volume_under_roc_surface
 from .monitoring import CalibrationMonitor as CalibrationMonitor
 from .monitoring import expected_performance as expected_performance
 from .priors import adjust_prior as adjust_prior

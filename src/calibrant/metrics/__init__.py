@@ -25,6 +25,7 @@ from calibrant.metrics._groups import GroupedEvidence, GroupEvidence, calibratio
 from calibrant.metrics._intervals import Estimate, calibration_error
 from calibrant.metrics._planning import rows_needed
 from calibrant.metrics._ranking import RocCurve, average_precision, roc_auc, roc_curve
+from calibrant.metrics._roc_surface import RocSurface, roc_convex_hull, roc_surface, volume_under_roc_surface
 from calibrant.metrics._scores import ScoreDecomposition, brier_score, log_loss, score_decomposition
 from calibrant.metrics._shape import ShapeDiagnosis, shape_diagnosis
 from calibrant.metrics._smooth import smooth_calibration_error
@@ -45,6 +46,7 @@ __all__ = [
     "ReliabilityBands",
     "ReliabilityCurve",
     "RocCurve",
+    "RocSurface",
     "ScoreDecomposition",
     "ShapeDiagnosis",
     "average_precision",
@@ -65,10 +67,13 @@ __all__ = [
     "reliability_bands",
     "reliability_curve",
     "roc_auc",
+    "roc_convex_hull",
     "roc_curve",
+    "roc_surface",
     "rows_needed",
     "score_decomposition",
     "shape_diagnosis",
     "smooth_calibration_error",
     "top_label_table",
+    "volume_under_roc_surface",
 ]

@@ -101,7 +101,7 @@ def draw_clusters(
 
 
 def resampled(draw: Draw, measures: Sequence[Measure], size: int, seed: np.random.Generator) -> Floats:
-    """Values of the measures, (measure, resample), on `size` resamples; one without both classes is drawn again."""
+    """Values of the measures, (value, resample), on `size` resamples; one without both classes is drawn again."""
     counts = [min(BLOCK, size - first) for first in range(0, size, BLOCK)]
     children = seed.spawn(len(counts))
 
@@ -113,7 +113,7 @@ def resampled(draw: Draw, measures: Sequence[Measure], size: int, seed: np.rando
                 break
             again = draw(rng, int(poor.sum()))
             hits[poor], misses[poor] = again
-        return np.stack([measure(hits, misses) for measure in measures])
+        return np.vstack([measure(hits, misses) for measure in measures])
 
     def run(first: int) -> list[Floats]:
         return [block(rng, count) for rng, count in zip(children[first::2], counts[first::2])]
@@ -151,8 +151,8 @@ def precision(hits: Floats, misses: Floats) -> Floats:
     return np.asarray(np.einsum("rm,rm->r", hits[:, ::-1], share) / found[:, -1])
 
 
-def line(z: Floats, intercept: float, slope: float, coefficient: int, steps: int = 4) -> Measure:
-    """Intercept (coefficient 0) or slope (1) of the log-odds, by Newton steps from the fit of all rows."""
+def line(z: Floats, intercept: float, slope: float, steps: int = 3) -> Measure:
+    """Slope and intercept on the log-odds, by Newton steps from the fit of all rows."""
     centre = float(z.mean())
     unit = z - centre
 
@@ -167,12 +167,12 @@ def line(z: Floats, intercept: float, slope: float, coefficient: int, steps: int
             h2 = np.einsum("rm,m->r", bend, unit**2)
             determinant = h0 * h2 - h1 * h1
             a, b = a + (h2 * g0 - h1 * g1) / determinant, b + (h0 * g1 - h1 * g0) / determinant
-        return a - b * centre if coefficient == 0 else b
+        return np.stack([b, a - b * centre])
 
     return measure
 
 
-def shift(z: Floats, start: float, steps: int = 4) -> Measure:
+def shift(z: Floats, start: float, steps: int = 3) -> Measure:
     """Intercept at slope one, by Newton steps."""
 
     def measure(hits: Floats, misses: Floats) -> Floats:

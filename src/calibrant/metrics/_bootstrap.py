@@ -34,8 +34,9 @@ def bootstrapped(
     method = f"bootstrap, {size:,} resamples of {len(found.starts):,} cells"
     tails = [(1 - level) / 2, (1 + level) / 2]
     made = {}
-    for (name, value), part, drawn in zip(values.items(), measures, draws):
-        low, high = np.quantile(drawn, tails) + (value - float(part(hits, misses)[0]))
+    of_cells = np.vstack([part(hits, misses) for part in measures])[:, 0]
+    for (name, value), coarse, drawn in zip(values.items(), of_cells, draws):
+        low, high = np.quantile(drawn, tails) + (value - coarse)
         made[name] = Estimate(value, float(low), float(high), level, method)
     return made
 
@@ -86,4 +87,4 @@ def _line(table: ScoreTable, found: resample.Cells) -> tuple[dict[str, float], l
     fit = {name: part.value for name, part in of_line(table).items()}
     a, b = fit["intercept"], fit["slope"]
     shift = fit["intercept_at_slope_one"]
-    return fit, [resample.line(z, a, b, 1), resample.line(z, a, b, 0), resample.shift(z, shift)]
+    return fit, [resample.line(z, a, b), resample.shift(z, shift)]

@@ -132,7 +132,7 @@ def _large_one(calibrator: Any, n: int = 50_000, k: int = 1_000) -> tuple[float,
     return seconds, peak / logits.nbytes
 
 
-def one_against_the_rest(k: int = 5, repeats: int = 20) -> None:
+def one_against_the_rest(k: int = 10, repeats: int = 10) -> None:
     """Expected log loss above that of the truth, by number of calibration rows."""
     sizes = (100, 300, 1_000, 3_000, 10_000, 30_000)
     makers = {
@@ -165,7 +165,7 @@ def _mixed_up(n: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.nda
     true = rng.normal(size=(n, k)) + 3 * np.eye(k)[rng.integers(0, k, n)] * rng.random((n, 1))
     truth = probabilities(true)
     y = (rng.random((n, 1)) > truth.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    blur = 1.3 * np.eye(k) + 0.6 * np.roll(np.eye(k), 1, axis=1)
+    blur = 1.5 * np.eye(k) + 0.5 * np.roll(np.eye(k), 1, axis=1)
     return true @ blur, y, truth
 
 

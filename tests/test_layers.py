@@ -37,7 +37,7 @@ DOORS = {
     "narwhals": ("data/_frames.py", "maps/_expression.py"),
     "duckdb": ("data/_engine.py",),
     "numba": ("_kernels/_compiled.py",),
-    "threadpoolctl": ("_kernels/_one_thread.py",),
+    "threadpoolctl": ("_kernels/",),
     "scipy": ("_kernels/", "metrics/", "generative/"),
     "sklearn": ("calibrators/", "generative/", "_fitting.py", "data/_demo.py", "view/_report.py"),
     "matplotlib": ("view/_displays.py",),

@@ -227,6 +227,6 @@ def both_classes(positives: float, negatives: float, what: str) -> None:
         return
     only = "positive" if positives > 0 else "negative"
     raise InputError(
-        f"y holds only the {only} class (with weight above zero): {what} needs rows of both classes. "
+        f"y holds one class: only the {only} class has weight above zero. {what} needs rows of both classes. "
         f"Add rows, or check pos_label."
     )

@@ -122,6 +122,10 @@ class AutoCalibrator(BinaryCalibrator):
         self.classes = classes
 
     @property
+    def _many_classes(self) -> bool:
+        return True
+
+    @property
     def _reads(self) -> str:
         return {"auto": "score", False: "probability", True: "logit"}[self.from_logits]
 

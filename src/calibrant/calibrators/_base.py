@@ -71,6 +71,17 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
 class BinaryCalibrator(Calibrator):
     """A calibrator of two classes: a table in, a map out."""
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._many_classes
+        tags.input_tags.one_d_array = True
+        return tags
+
+    @property
+    def _many_classes(self) -> bool:
+        """Whether `fit` takes a column per class too."""
+        return False
+
     @property
     def _reads(self) -> str:
         """What the scores are: "score", "probability" or "logit"."""

@@ -89,6 +89,10 @@ class TemperatureScaling(BinaryCalibrator):
         self.classes = classes
 
     @property
+    def _many_classes(self) -> bool:
+        return True
+
+    @property
     def _reads(self) -> str:
         return "logit" if self.from_logits else "probability"
 

@@ -75,6 +75,6 @@ def test_intervals_cover_at_the_chosen_threshold(population):
             at = population.at(found.threshold)
             cost = (population.fp[at] + 5 * population.fn[at]) / population.total_weight
             truth = cost if objective == "cost" else getattr(population, objective)[at]
-            held[objective] += found.low <= truth <= found.high
-    print(f"\n95 % intervals held, of 200: {held}")
+            held[objective] += int(found.low <= truth <= found.high)
+    print(f"\n95 % intervals held, of 200: {', '.join(f'{name} {count}' for name, count in held.items())}")
     assert min(held.values()) >= 0.92 * 200

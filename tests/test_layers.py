@@ -40,7 +40,7 @@ DOORS = {
     "threadpoolctl": ("_kernels/",),
     "scipy": ("_kernels/", "metrics/", "generative/"),
     "sklearn": ("calibrators/", "generative/", "_fitting.py", "data/_demo.py", "view/_report.py"),
-    "matplotlib": ("view/_displays.py",),
+    "matplotlib": ("view/_displays.py", "view/_risk_based.py", "view/_threshold_display.py"),
     "altair": ("view/",),
     "vl_convert": ("view/",),
     "jinja2": ("view/_html.py",),

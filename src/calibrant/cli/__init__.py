@@ -1,13 +1,14 @@
-"""The command line: `calibrant demo | fit | apply | evaluate | report`.
+"""The command line: `calibrant demo | fit | apply | evaluate | report | threshold | monitor`.
 
     _run       arguments in, exit code out; every failure becomes one sentence
     _app       the commands, their options and help texts
+    _operating the commands `threshold` and `monitor`, likewise
     _options   the options that several commands share
     _methods   the one table of method names
     _reading   from the options to a score table
     _console   results to standard output; progress, notes and errors to standard error
     _words     numbers, maps and messages as a person at a terminal would write them
-    _fit, _apply, _evaluation, _evaluate, _report      what each command does
+    _fit, _apply, _evaluation, _evaluate, _report, _threshold, _monitor      what each command does
 
 Invariant: control comes back only to here; nothing heavy (NumPy, DuckDB, scikit-learn, Numba) is imported before a
 command needs it, so that every `--help` answers at once.

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from calibrant.cli import _operating
 from calibrant.cli import _options as options
 
 COMMANDS, FIRST = "Commands", "Start here"
@@ -56,7 +57,7 @@ def calibrant(
     Judge how honest the scores in a file are, learn a map that makes probabilities of them, and apply it.
 
     Results go to standard output; progress, notes and errors to standard error.
-    Exit codes: 0 done, 2 the input is wrong, 1 a fault of calibrant.
+    Exit codes: 0 done, 2 the input is wrong, 3 an alarm of the monitor, 1 a fault of calibrant.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -205,6 +206,16 @@ def apply(
         str,
         typer.Option("--as", metavar="NAME", rich_help_panel=options.COLUMNS, help="Name of the new column."),
     ] = "calibrated",
+    prevalence: _operating.Prevalence = None,
+    fitted_prevalence: Annotated[
+        float | None,
+        typer.Option(
+            "--fitted-prevalence",
+            metavar="SHARE",
+            help="With --prevalence: the share of events where the map was fitted.",
+            show_default=False,
+        ),
+    ] = None,
     force: options.Force = False,
     missing: Annotated[
         options.MissingScore,
@@ -227,7 +238,8 @@ def apply(
     from calibrant.cli._reading import Request
 
     request = Request(scores, score, None, None, None, missing.value, separator, decimal, not no_header)
-    run_apply(map, request, output=output, column=column, force=force)
+    moved = (fitted_prevalence, prevalence)
+    run_apply(map, request, output=output, column=column, force=force, moved=moved)
 
 
 @app.command(
@@ -267,3 +279,23 @@ def evaluate(
 
     request = Request(scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header)
     run_evaluate(request, map_path=map, n_bins=bins, as_json=json)
+
+
+app.command(
+    rich_help_panel=COMMANDS,
+    epilog=_examples(
+        "calibrant threshold scores.csv --score p --label y --false-positive 1 --false-negative 20",
+        "calibrant threshold scores.csv --score p --label y --at-least precision=0.9 --guarantee 0.05",
+        "calibrant threshold scores.csv --score p --label y --at-most alerts=50 --expected-rows 2000",
+    ),
+)(_operating.threshold)
+
+app.command(
+    rich_help_panel=COMMANDS,
+    epilog=_examples(
+        "calibrant monitor state.json --reference test.csv --score p --label y",
+        "calibrant monitor state.json monday.csv --score p --label y",
+        "calibrant monitor state.json tuesday.csv --score p",
+        "calibrant monitor state.json --adopt repair.json",
+    ),
+)(_operating.monitor)

@@ -11,13 +11,22 @@ from calibrant.cli import _console
 from calibrant.cli._reading import Request, named_column
 from calibrant.data._apply import apply_sql
 from calibrant.data._output import output_target
-from calibrant.maps import load_map
+from calibrant.errors import InputError
+from calibrant.maps import Map, load_map
 from calibrant.maps._sql import sql_of
 
 
-def run_apply(map_path: Path, request: Request, *, output: Path, column: str, force: bool) -> None:
-    """Apply a map out of core."""
-    record = load_map(map_path)
+def run_apply(
+    map_path: Path,
+    request: Request,
+    *,
+    output: Path,
+    column: str,
+    force: bool,
+    moved: tuple[float | None, float | None] = (None, None),
+) -> None:
+    """Apply a map out of core; `moved` is the prevalence it was fitted at and the one to move to."""
+    record = _at_prevalence(load_map(map_path), *moved)
     sql_of(record, "x")  # a map without SQL is refused before anything is read
     output_target(output, force=force)
     score = named_column(request, "score", request.score)
@@ -37,3 +46,17 @@ def run_apply(map_path: Path, request: Request, *, output: Path, column: str, fo
             progress=progress,
         )
     _console.show(f"{rows:,} row{'' if rows == 1 else 's'} written to {output}, with the new column {column!r}.")
+
+
+def _at_prevalence(record: Map, fitted: float | None, wanted: float | None) -> Map:
+    """The map for another prevalence, where one is asked for."""
+    if fitted is None and wanted is None:
+        return record
+    if fitted is None or wanted is None:
+        raise InputError(
+            "--prevalence and --fitted-prevalence belong together: the share of events to move to, and the share where "
+            "the map was fitted (calibrant fit prints it)."
+        )
+    from calibrant.priors import shift_map
+
+    return shift_map(record, fitted, wanted)

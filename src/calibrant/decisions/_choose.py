@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Label
-from calibrant._parameters import Choice, Number, Seed, check_parameters, generator, optional
+from calibrant._parameters import Choice, Number, Seed, check_parameters, optional
 from calibrant.data import ScoreTable
 from calibrant.decisions._costs import Costs, read_costs, refuse_reversed, threshold_of
 from calibrant.decisions._curve import ThresholdCurve, curve_of, with_costs
@@ -200,7 +200,7 @@ def choose_threshold(
     certified = None
     if guarantee is not None:
         certified = certified_thresholds(
-            table, question.limits, guarantee, scale, partial(_aim, question=question), generator(random_state)
+            table, question.limits, guarantee, scale, partial(_aim, question=question), random_state
         )
     return _point(table, curve, question, certified, guarantee)
 

@@ -17,13 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._checks import Floats
 from calibrant._kernels import tails
+from calibrant._parameters import Number, generator
 from calibrant.data import ScoreTable
 from calibrant.decisions._curve import curve_of
 from calibrant.decisions._rates import SHARES, Cells, Scale, hits_and_trials
@@ -56,7 +58,7 @@ def certified_thresholds(
     delta: float,
     scale: Scale,
     aim: Callable[[ScoreTable], float],
-    rng: np.random.Generator,
+    random_state: Any,
 ) -> Certified:
     """The thresholds that meet every limit with probability 1 - delta, all of them at once.
 
@@ -71,7 +73,7 @@ def certified_thresholds(
         method = "exact binomial tests of all rows in a fixed sequence from the safe end"
         never = [np.inf] if kinds == {"above"} else []
         return Certified(np.sort(np.append(thresholds[:passed], never)), method)
-    pilot, rest = _split(distinct, rng)
+    pilot, rest = _split(distinct, _generator(random_state, distinct))
     thresholds = pilot.scores[_spread(len(pilot))]
     start = int(_p_values(pilot, thresholds, limits, scale).argmin())
     order = thresholds[start:] if aim(pilot) <= thresholds[start] else thresholds[start::-1]
@@ -103,6 +105,18 @@ def _spread(size: int) -> NDArray[np.int64]:
         return np.arange(size)[::-1]
     ranks = np.unique(np.geomspace(1, size, MOST_TESTS).astype(np.int64))
     return size - ranks
+
+
+def _generator(random_state: Any, distinct: ScoreTable) -> np.random.Generator:
+    """A generator whose draws depend on the rows too.
+
+    A bare seed would draw the same ranks of every table into the pilot, and the other ranks are no random sample: over
+    many tables the limits would hold too seldom with one seed and too often with the next.
+    """
+    if not Number(0, whole=True).accepts(random_state):
+        return generator(random_state)
+    columns = (distinct.scores, distinct.positives, distinct.negatives)
+    return np.random.default_rng([int(random_state), *(crc32(np.ascontiguousarray(c).data) for c in columns)])
 
 
 def _split(distinct: ScoreTable, rng: np.random.Generator) -> tuple[ScoreTable, ScoreTable]:

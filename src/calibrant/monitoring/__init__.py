@@ -5,7 +5,7 @@
     _cause      what changed, and since when
     _repair     a repaired map, tested on later rows
     _expected   performance without labels
-    _monitor    CalibrationMonitor; _state its file, _words its sentences
+    _monitor    CalibrationMonitor; _record what it answers, _state its file, _words its sentences
 
 May import `calibrant.decisions` and what is below it.
 """
@@ -13,7 +13,8 @@ May import `calibrant.decisions` and what is below it.
 from __future__ import annotations
 
 from calibrant.monitoring._expected import ExpectedPerformance, expected_performance
-from calibrant.monitoring._monitor import CalibrationMonitor, Evidence, MonitorRecord
+from calibrant.monitoring._monitor import CalibrationMonitor
+from calibrant.monitoring._record import Evidence, MonitorRecord
 from calibrant.monitoring._repair import Repair
 
 __all__ = [

@@ -27,6 +27,8 @@ LEVEL, SLOPE, SHAPE = (f"{MAP} ({part})" for part in ("level", "slope", "shape")
 CAUSES = (PREVALENCE, SCORES, LEVEL, SLOPE, SHAPE)
 N_GROUPS = 10
 RIDGE = 1e-3
+EVERY = 16
+"""The beginning of a change is looked for batch by batch among the last 16, and among every 16th before."""
 RARE = 2.5
 """What is asked, in nats, before events are said to change at every p alike while the scores do not follow."""
 LABELS = {"as given": 0, "level": 1, "slope": 2, "shape": 4}
@@ -208,6 +210,8 @@ def since_change(frame: Frame, batches: Sequence[Sums], by_labels: bool) -> int:
     best, chosen, total = -np.inf, len(batches), None
     for count, batch in enumerate(reversed(batches), start=1):
         total = batch if total is None else total + batch
+        if count > EVERY and count % EVERY and count < len(batches):
+            continue
         gain = _gain(frame, total, by_labels)
         if gain > best:
             best, chosen = gain, count

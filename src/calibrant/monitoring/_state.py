@@ -19,7 +19,7 @@ from calibrant.maps import Map
 from calibrant.monitoring._sums import Reference, Sums
 
 if TYPE_CHECKING:
-    from calibrant.monitoring._monitor import MonitorRecord
+    from calibrant.monitoring._record import MonitorRecord
 
 HEAD = {"format": "calibrant monitor", "version": 1}
 MOST_ENTRIES = 500

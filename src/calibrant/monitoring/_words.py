@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from calibrant.monitoring._monitor import MonitorRecord
+    from calibrant.monitoring._record import MonitorRecord
     from calibrant.monitoring._repair import Repair
 
 

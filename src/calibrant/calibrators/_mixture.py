@@ -21,8 +21,9 @@ from calibrant._kernels import mixing, smooth
 from calibrant.calibrators._base import BinaryCalibrator
 from calibrant.calibrators._cross_fit import fold_tables
 from calibrant.data import ScoreTable
-from calibrant.errors import CalibrantWarning
+from calibrant.errors import CalibrantWarning, InputError
 from calibrant.maps import BinaryMap, IdentityMap, MixtureMap
+from calibrant.metrics import shape_diagnosis
 
 LEAST_WEIGHT = 0.002
 PRIOR_IDENTITY = 0.5
@@ -179,23 +180,43 @@ def _by_fold(losses: Floats, outcome: Outcome) -> Floats:
     return np.asarray(np.bincount(fold, outcome.counts * losses) / np.bincount(fold, outcome.counts))
 
 
+SHAPES = {
+    "calibrated": "No distortion shows in these rows.",
+    "affine": "A straight line on the log-odds explains the distortion.",
+    "bent": "Beyond a straight line on the log-odds there is a bend.",
+    "S-shaped": "Beyond a straight line on the log-odds there is an S-shape.",
+    "not monotone": "The event rate falls somewhere as the score rises: look at the reliability diagram.",
+    "not enough rows to tell": "The rows are too few to tell the shape of the distortion.",
+}
+
+
+def shape_in_words(table: ScoreTable, margins: bool) -> str:
+    """What the diagnosis of the shape says; nothing where there is no line to compare with."""
+    try:
+        return " " + SHAPES[shape_diagnosis(table, from_logits=margins).verdict]
+    except InputError:
+        return ""
+
+
 def reason(found: tuple[CandidateResult, ...], table: ScoreTable, margins: bool, folds: int) -> str:
-    """The choice in a sentence or two."""
+    """The choice in a few sentences."""
     as_is = found[0]
     start = "The scores go beyond [0, 1], so they were read as margins, not as probabilities. " if margins else ""
     if len(found) == 1:
         return f"{start}A class has a single row, too few to learn a map from: the scores are left as they are."
     best = max(found, key=lambda one: one.weight)
     rows = f"{folds} folds of {table.total_weight:,.0f} rows"
+    shape = shape_in_words(table, margins)
     closest = min(found[1:], key=lambda one: one.log_loss)
     if best is as_is:
         return (
             f"{start}The scores are left nearly alone ({as_is.weight:.0%} of the weight): out of fold their log loss "
-            f"is {as_is.log_loss:.4f}, and the best candidate, {closest.name}, has {closest.log_loss:.4f} ({rows})."
+            f"is {as_is.log_loss:.4f}, and the best candidate, {closest.name}, has {closest.log_loss:.4f} "
+            f"({rows}).{shape}"
         )
     gain = as_is.log_loss - best.log_loss
     return (
         f"{start}{best.name} has most of the weight ({best.weight:.0%}): out of fold it brings the log loss from "
         f"{as_is.log_loss:.4f} to {best.log_loss:.4f}, a gain of {gain:.4f} with a standard error of "
-        f"{best.standard_error:.4f} ({rows})."
+        f"{best.standard_error:.4f} ({rows}).{shape}"
     )

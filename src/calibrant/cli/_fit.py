@@ -71,6 +71,7 @@ def run_fit(request: Request, *, method: _methods.Method | None, output: Path, a
         record = calibrator.fit_table(rows.table).map_
     with _console.working("Judging it on rows it has not seen"):
         judged = judge(rows.table, calibrator, record)
+    why = f"{why} {calibrator.reason_}" if isinstance(calibrator, calibrators.AutoCalibrator) else why
     record.save(output, force=force)
     if as_json:
         _console.show_raw(json.dumps(_as_dict(request, rows, record, judged, output), ensure_ascii=False, indent=1))

@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 class Method(StrEnum):
     """The names."""
 
+    AUTO = "auto"
     AFFINE = "affine"
     TEMPERATURE = "temperature"
+    QUADRATIC = "quadratic"
+    BETA = "beta"
+    SPLINE = "spline"
     PLATT = "platt"
     ISOTONIC = "isotonic"
+    VENN_ABERS = "venn-abers"
+    HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True)
@@ -34,10 +40,18 @@ class Entry:
 
 
 TABLE = {
+    Method.AUTO: Entry(
+        "AutoCalibrator", True, "mixes the candidates that the rows support, the scores as they are included"
+    ),
     Method.AFFINE: Entry("AffineLogit", True, "slope and intercept on the log-odds"),
     Method.TEMPERATURE: Entry("TemperatureScaling", True, "one slope on the log-odds"),
+    Method.QUADRATIC: Entry("QuadraticLogit", True, "a bend on the log-odds"),
+    Method.BETA: Entry("BetaCalibration", False, "a slope for each end of the probabilities"),
+    Method.SPLINE: Entry("SplineCalibration", True, "a smooth curve on the log-odds, for thousands of rows"),
     Method.PLATT: Entry("PlattScaling", False, "sigmoid of a score on any scale"),
     Method.ISOTONIC: Entry("IsotonicCalibration", False, "rising steps, for many rows"),
+    Method.VENN_ABERS: Entry("VennAbers", False, "isotonic with room for doubt"),
+    Method.HISTOGRAM: Entry("HistogramBinning", False, "the event rate of each bin"),
 }
 
 HELP = "; ".join(f"{method.value}: {entry.words}" for method, entry in TABLE.items())

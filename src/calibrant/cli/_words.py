@@ -90,7 +90,19 @@ def map_in_words(record: Map) -> list[str]:
     if isinstance(record, maps.LineMap):
         return [f"straight lines between {len(record.knots):,} points"]
     if isinstance(record, maps.MixtureMap):
-        return [f"a weighted average of {len(record.maps):,} maps"]
+        parts = ", ".join(f"{percent(weight)} {part.kind}" for weight, part in zip(record.weights, record.maps))
+        return [f"a weighted average of {len(record.maps):,} maps: {parts}"]
+    if isinstance(record, maps.QuadraticLogitMap):
+        start, line, bend = (number(value) for value in (record.intercept, record.linear, record.square))
+        return [f"log-odds -> {start} + {line} x log-odds + {bend} x log-odds^2"]
+    if isinstance(record, maps.BetaMap):
+        return [f"log-odds -> {number(record.c)} + {number(record.a)} x log p - {number(record.b)} x log(1 - p)"]
+    if isinstance(record, maps.SplineMap):
+        return [f"a smooth curve of the log-odds through {len(record.knots):,} knots"]
+    if isinstance(record, maps.VennAbersMap):
+        return [f"two rising staircases with {len(record.lower):,} steps, merged to one probability"]
+    if isinstance(record, maps.IdentityMap):
+        return ["the scores as they are, moved a little off 0 and 1" if record.mix else "the scores as they are"]
     return [f"a map of the kind {record.kind!r}"]
 
 

@@ -122,7 +122,19 @@ def _describe(fitted: maps.BinaryMap) -> tuple[str, list[str]]:
     if isinstance(fitted, maps.LineMap):
         return "straight lines between points", [f"Straight lines between {counted(len(fitted.knots), 'point')}."]
     if isinstance(fitted, maps.MixtureMap):
-        return "a weighted average of maps", [f"The average of {counted(len(fitted.maps), 'map')}."]
+        parts = ", ".join(f"{part.kind} {percent(weight)}" for weight, part in zip(fitted.weights, fitted.maps))
+        return "a weighted average of maps", [f"The average of {counted(len(fitted.maps), 'map')}: {parts}."]
+    if isinstance(fitted, maps.QuadraticLogitMap):
+        b, w1, w2 = (general(value) for value in (fitted.intercept, fitted.linear, fitted.square))
+        text = f"A parabola on the log-odds: b = {b}, w1 = {w1}, w2 = {w2}."
+        return "log-odds after = b + w1 × log-odds + w2 × log-odds²", [text]
+    if isinstance(fitted, maps.BetaMap):
+        text = f"a = {general(fitted.a)}, b = {general(fitted.b)}, c = {general(fitted.c)}."
+        return "log-odds after = c + a × log p − b × log(1 − p)", [text]
+    if isinstance(fitted, maps.SplineMap):
+        return "log-odds after = a smooth curve", [f"A curve through {counted(len(fitted.knots), 'knot')}."]
+    if isinstance(fitted, maps.VennAbersMap):
+        return "p1 / (1 − p0 + p1)", [f"Two rising staircases with {counted(len(fitted.lower), 'step')}."]
     return f"a map of the kind “{fitted.kind}”", []
 
 

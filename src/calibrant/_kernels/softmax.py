@@ -16,7 +16,7 @@ LOG_FLOOR = float(np.log(np.float64(np.finfo(np.float32).tiny)))
 def softmax(logits: Floats) -> Floats:
     """Row-wise softmax of (n, K) logits, without overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
-        shifted = logits - logits.max(axis=1, keepdims=True)
+        shifted: Floats = logits - logits.max(axis=1, keepdims=True)
         np.exp(shifted, out=shifted)
     shifted /= shifted.sum(axis=1, keepdims=True)
     return shifted
@@ -30,8 +30,9 @@ def log_floored(p: Floats) -> Floats:
 
 def log_softmax(logits: Floats) -> Floats:
     """Row-wise log of the softmax."""
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    shifted: Floats = logits - logits.max(axis=1, keepdims=True)
+    result: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return result
 
 
 def log1p_floored(p: Floats) -> Floats:

@@ -51,6 +51,10 @@ class Many:
     shifts: bool = field(default=False)
     """Whether its scores are logits, of which only differences within a row matter."""
     tolerance: float = 1e-9
+    permutes: bool = True
+    """Whether permuted columns give permuted answers; not where a row that ties goes to the first class."""
+    folds: bool = False
+    """Whether folds are drawn: 'weight 2 = row twice' holds in kind only."""
 
 
 BINARY = [
@@ -96,6 +100,15 @@ BINARY = [
     ),
     # p1 / (1 - p0 + p1) of a constant score: between the rates with one row more.
     Binary("Venn-Abers", ca.VennAbers, "score", steps=True, constant="near"),
+    # For two classes isotonic regression; leaf means are moved a little towards one half.
+    Binary("recursive partitioning", ca.RecursivePartitioning, steps=True, constant="near"),
+    # Bootstrap samples and folds are drawn from the distinct rows; the target varies inside a leaf.
+    Binary(
+        "recursive partitioning, averaged and shrunk",
+        lambda: ca.RecursivePartitioning(toward="temperature", n_trees=3, max_leaves="cv"),
+        folds=True,
+        constant="other",
+    ),
     # A mixture holds the identity and Venn-Abers: it may fall, and a constant is moved part of the way.
     Binary("automatic", lambda: ca.AutoCalibrator(from_logits=False), monotone=False, folds=True, constant="other"),
     Binary(
@@ -133,6 +146,13 @@ MANY = [
         lambda **given: ca.StructuredMatrixScaling(from_logits=True, **given),
         "logit",
         True,
+    ),
+    Many("recursive partitioning", ca.RecursivePartitioning, permutes=False),
+    Many(
+        "recursive partitioning, averaged and shrunk",
+        lambda **given: ca.RecursivePartitioning(toward="temperature", n_trees=3, max_leaves="cv", **given),
+        permutes=False,
+        folds=True,
     ),
     Many("one-vs-rest affine", lambda **given: ca.OneVsRest(ca.AffineLogit(), **given)),
     Many(

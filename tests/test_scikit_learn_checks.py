@@ -21,7 +21,6 @@ from sklearn.utils.validation import validate_data
 import calibrant as ca
 from calibrant.calibrators._base import BinaryCalibrator, Calibrator
 
-
 MADE: dict[str, type] = {}
 
 

@@ -158,12 +158,12 @@ def test_the_headline_says_what_was_found_and_what_to_do(name):
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_headline_says_what_it_cannot_say(name):
-    assert {"no-interval", "in-sample", "population"} <= set(said(report_of(name), "limits"))
+    assert {"intervals", "in-sample", "population"} <= set(said(report_of(name), "limits"))
 
 
 @pytest.mark.parametrize("name", ["honest", "useless", "tiny", "constant"])
 def test_not_clear_is_never_sold_as_proof(name):
-    assert "not proof" in said(report_of(name), "limits")["no-interval"]
+    assert "not proof" in said(report_of(name), "limits")["intervals"]
     assert "well calibrated" not in report_of(name).to_json()
 
 
@@ -276,6 +276,60 @@ def test_rare_events_get_a_closer_scale_and_bins_of_equal_mass():
     assert bins.bar_edges[-1] <= 0.05
     assert {round(b.rows) for b in bins.bins} == {6_000}
     assert report_of("over_confident").before.reliability.bar_edges[-1] == 1
+
+
+# ---------------------------------------------------------------- evidence
+
+
+def test_intervals_stand_beside_the_numbers():
+    y, p = CASES["over_confident"]()
+    side = report_of("over_confident").before
+    pairs = {
+        "log_loss": calibrant.estimate(calibrant.log_loss, y, p),
+        "brier": calibrant.estimate(calibrant.brier_score, y, p),
+        "roc_auc": calibrant.estimate(calibrant.roc_auc, y, p),
+        "slope": calibrant.estimate(calibrant.calibration_slope_intercept, y, p).slope,
+        "calibration_error": calibrant.calibration_error(y, p),
+    }
+    for name, found in pairs.items():
+        shown = getattr(side.proof, name)
+        assert (shown.value, shown.low, shown.high) == pytest.approx((found.value, found.low, found.high), rel=1e-9)
+    bands = calibrant.reliability_bands(y, p, strategy="uniform")
+    limits = [(b.rate_low, b.rate_high) for b in side.reliability.bins]
+    assert limits == [pytest.approx(pair, abs=1e-12) for pair in zip(bands.low, bands.high)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bands_hold_their_curve_and_infinite_ends_are_none(name):
+    for side in filter(None, (report_of(name).before, report_of(name).after)):
+        band = side.proof.band
+        assert all(low <= rate <= high for low, rate, high in zip(band.low, band.observed, band.high))
+        assert len(band.predicted) <= 80
+        assert (side.proof.log_loss.value is None) == (side.log_loss.score.value is None)
+
+
+@pytest.mark.parametrize(
+    "name, code, words",
+    [
+        ("honest", "calibrated-within-margin", "within a margin of 2 points"),
+        ("over_confident", "miscalibrated-beyond-margin", "beyond a margin of 2 points"),
+        ("tiny", "margin-undecided", "rows would"),
+        ("useless", "calibrated-within-margin", "the base rate would do as well"),
+    ],
+)
+def test_the_verdict_is_said_with_its_margin(name, code, words):
+    assert words in said(report_of(name))[code]
+
+
+def test_the_map_is_judged_by_the_same_margin():
+    assert "margin-undecided-after" in said(report_of("over_confident"))
+    y, p = CASES["honest"]()
+    strict = build_report(y, p, margin=0.001)
+    assert strict.before.proof.margin == 0.001
+    assert "margin-undecided" in said(strict)
+    assert report_of("rare").before.proof.margin < 0.001
+    with pytest.raises(InputError, match="margin must be a number strictly between 0 and 1"):
+        build_report(y, p, margin=2)
 
 
 # ---------------------------------------------------------------- choices

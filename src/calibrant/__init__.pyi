@@ -25,16 +25,13 @@ from .decisions import net_benefit as net_benefit
 from .decisions import optimal_threshold as optimal_threshold
 from .decisions import threshold_curve as threshold_curve
 from .maps import load_map as load_map
-from .metrics import calibration_by_group as calibration_by_group
-from .metrics import reliability_bands as reliability_bands
-from .metrics import smooth_calibration_error as smooth_calibration_error
-from .metrics import rows_needed as rows_needed
-from .metrics import calibration_verdict as calibration_verdict
-from .metrics import calibration_test as calibration_test
 from .metrics import average_precision as average_precision
 from .metrics import brier_score as brier_score
+from .metrics import calibration_by_group as calibration_by_group
 from .metrics import calibration_error as calibration_error
 from .metrics import calibration_slope_intercept as calibration_slope_intercept
+from .metrics import calibration_test as calibration_test
+from .metrics import calibration_verdict as calibration_verdict
 from .metrics import class_summary as class_summary
 from .metrics import class_tables as class_tables
 from .metrics import classwise_reliability_curves as classwise_reliability_curves
@@ -43,13 +40,16 @@ from .metrics import confusion_matrix as confusion_matrix
 from .metrics import estimate as estimate
 from .metrics import expected_calibration_error as expected_calibration_error
 from .metrics import log_loss as log_loss
+from .metrics import reliability_bands as reliability_bands
 from .metrics import reliability_curve as reliability_curve
 from .metrics import roc_auc as roc_auc
 from .metrics import roc_convex_hull as roc_convex_hull
 from .metrics import roc_curve as roc_curve
 from .metrics import roc_surface as roc_surface
+from .metrics import rows_needed as rows_needed
 from .metrics import score_decomposition as score_decomposition
 from .metrics import shape_diagnosis as shape_diagnosis
+from .metrics import smooth_calibration_error as smooth_calibration_error
 from .metrics import top_label_table as top_label_table
 from .metrics import volume_under_roc_surface as volume_under_roc_surface
 from .monitoring import CalibrationMonitor as CalibrationMonitor
@@ -61,6 +61,7 @@ from .priors import shift_map as shift_map
 from .priors import undo_sampling as undo_sampling
 from .view import ReliabilityDisplay as ReliabilityDisplay
 from .view import RiskBasedDisplay as RiskBasedDisplay
+from .view import ThresholdDisplay as ThresholdDisplay
 from .view import build_report as build_report
 
 __version__: str

@@ -109,9 +109,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from calibrant import CalibratedClassifier
+    >>> from calibrant import AffineLogit, CalibratedClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> fitted = CalibratedClassifier(GaussianNB()).fit(X, y)
+    >>> fitted = CalibratedClassifier(GaussianNB(), AffineLogit()).fit(X, y)
     >>> fitted.evaluation_.log_loss_after < fitted.evaluation_.log_loss_before
     True
     """

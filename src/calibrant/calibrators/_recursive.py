@@ -21,17 +21,20 @@ from calibrant.calibrators._base import BinaryCalibrator, forget
 from calibrant.calibrators._recursive_cells import Cells, cells_of_rows, cells_of_table, partition, split_points
 from calibrant.calibrators._recursive_trees import (
     SHARES,
+    Grown,
     PartitionChoice,
     PartitionCurve,
     Recipe,
+    Trials,
     cross_validated,
     curve_of,
+    grown,
     joined,
-    paths_of,
     sizes_to_try,
     splits_within,
     target_map,
     tree_map,
+    trees_of,
 )
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import array_of, read_class_rows
@@ -67,13 +70,17 @@ class RecursivePartitioning(BinaryCalibrator):
     max_leaves : int or "cv", optional
         Stop before the split that would give more leaves; "cv" chooses the number by cross-validation.
     toward : {"identity", "temperature", "structured"}, optional
-        Shrink the leaf values towards the uncalibrated probabilities, temperature scaling, or structured matrix
-        scaling (two classes: an affine function of the log-odds): `tree^(1 - shrinkage) target^shrinkage`, divided by
-        its sum. The result varies inside a leaf.
-    shrinkage : float or "cv", default="cv"
-        How far, in [0, 1]; "cv" chooses out of 0, 0.05, ..., 1 by cross-validation. Without `toward` it does nothing.
+        Shrink the leaf values towards a smooth map q: the uncalibrated probabilities, temperature scaling, or
+        structured matrix scaling (two classes: an affine function of the log-odds). In every leaf q is multiplied by
+        `f^(1 - shrinkage)` and divided by its sum; f_k compares the rows of class k in the leaf with those that q
+        expects there, each with 10 rows as q expects them added. The result varies inside a leaf as q does.
+    shrinkage : float, "cv" or "cv-1se", default="cv"
+        How far, in [0, 1]; 1 is q itself. "cv" chooses out of 0, 0.05, ..., 1 by cross-validation; "cv-1se" takes the
+        largest within one standard error of the least loss, and so leaves q alone without clear evidence. Without
+        `toward` it does nothing.
     n_trees : int, default=1
-        Above 1: average that many trees, each of a bootstrap sample of the rows.
+        Above 1: average that many trees, each of a bootstrap sample of the rows (with `toward`, their factors f in the
+        logarithm).
     cv : int, default=5
         Folds of the cross-validation; up to 5,000 distinct rows they are drawn three times.
     random_state : int, generator or None, default=0
@@ -100,7 +107,7 @@ class RecursivePartitioning(BinaryCalibrator):
         Split points that were tried.
     path_ : Path
         The splits and the class counts of all nodes.
-    map_ : TreeMap, AverageMap or TowardMap
+    map_ : TreeMap, AverageMap or CorrectedMap
         The frozen map.
     classes_ : ndarray of shape (K,)
         The labels of the columns.
@@ -154,7 +161,7 @@ class RecursivePartitioning(BinaryCalibrator):
         "candidates": Either((Choice(("auto", "points")), Sequenced("an array of split points of shape (m, K)"))),
         "max_leaves": optional(Either((Number(1, whole=True), Choice(("cv",))))),
         "toward": optional(Choice(("identity", "temperature", "structured"))),
-        "shrinkage": Either((Number(0, 1), Choice(("cv",)))),
+        "shrinkage": Either((Number(0, 1), Choice(("cv", "cv-1se")))),
         "n_trees": Number(1, 10_000, whole=True),
         "cv": Number(2, 1000, whole=True),
         "random_state": Seed(),
@@ -244,22 +251,21 @@ class RecursivePartitioning(BinaryCalibrator):
         path = partition(cells, points, recipe.cycles, most)
         most = self._choose(cells, path, recipe, rng)
         self._describe(path, recipe, most, len(cells.scores) if points is None else len(points))
-        paths = [path] if recipe.n_trees == 1 else paths_of(cells, recipe, most, rng)
-        trees = [tree_map(one, splits_within(one, most), recipe) for one in paths]
-        target = None if self.toward is None or self.shrinkage_ == 0 else target_map(cells, recipe)
-        return joined(trees, target, self.shrinkage_)
+        found = [Grown(cells, path)] if recipe.n_trees == 1 else grown(cells, recipe, most, rng)
+        target = None if self.toward is None else target_map(cells, recipe)
+        return joined(trees_of(found, most, recipe, target), target, self.shrinkage_)
 
     def _choose(self, cells: Cells, path: Path, recipe: Recipe, rng: np.random.Generator) -> int:
         """The number of leaves; `shrinkage_` and `choice_` are set."""
         sizes = sizes_to_try(path) if self.max_leaves == "cv" else curve_of(path).n_leaves[-1:]
         fixed = 0.0 if self.toward is None else self.shrinkage
-        shares = SHARES if fixed == "cv" else np.array([float(fixed)])
+        shares = SHARES if isinstance(fixed, str) else np.array([float(fixed)])
         self.choice_ = None
         if len(sizes) * len(shares) > 1:
             # Trees of fewer rows may find more leaves than the tree of all rows; only a chosen number binds them.
             tried = sizes if self.max_leaves == "cv" else np.array([self._most(cells)])
-            found = cross_validated(cells, recipe, tried, shares, int(self.cv), rng)
-            self.choice_ = found
+            trials = Trials(tried, shares, int(self.cv), fixed == "cv-1se")
+            self.choice_ = found = cross_validated(cells, recipe, trials, rng)
             most, self.shrinkage_ = found.best
             return most
         self.shrinkage_ = float(shares[0])

@@ -20,7 +20,7 @@ from calibrant.maps._records import (
     TemperatureMap,
 )
 from calibrant.maps._smooth import BetaMap, QuadraticLogitMap, SplineMap
-from calibrant.maps._tree import AverageMap, TowardMap, TreeMap
+from calibrant.maps._tree import AverageMap, CorrectedMap, TreeMap
 from calibrant.maps._venn_abers import VennAbersMap
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "ClassIdentityMap",
     "ClassMap",
     "ClassPriorShiftMap",
+    "CorrectedMap",
     "IdentityMap",
     "LineMap",
     "LogMixtureMap",
@@ -44,7 +45,6 @@ __all__ = [
     "SplineMap",
     "StepMap",
     "TemperatureMap",
-    "TowardMap",
     "TreeMap",
     "VectorScalingMap",
     "VennAbersMap",

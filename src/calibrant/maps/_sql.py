@@ -32,6 +32,7 @@ from calibrant.maps._records import (
     TemperatureMap,
 )
 from calibrant.maps._smooth import BetaMap, QuadraticLogitMap, SplineMap
+from calibrant.maps._tree import TreeMap
 from calibrant.maps._venn_abers import VennAbersMap
 
 LARGEST = sys.float_info.max
@@ -220,6 +221,11 @@ def _venn_abers(record: VennAbersMap, x: str, d: Dialect) -> str:
 def _steps(record: StepMap, x: str, d: Dialect) -> str:
     leaves = [d.double(_flushed(value)) for value in record.values.tolist()]
     return _tree(x, record.thresholds.tolist(), leaves, d)
+
+
+@_formula.register
+def _partition(record: TreeMap, x: str, d: Dialect) -> str:
+    return _steps(record.as_steps, x, d)
 
 
 @_formula.register

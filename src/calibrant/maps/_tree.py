@@ -1,4 +1,4 @@
-"""Frozen maps of recursive partitioning: a tree of splits, an average of maps, a step towards another map.
+"""Frozen maps of recursive partitioning: a tree of splits, an average of maps, a map corrected leaf by leaf.
 
 A row p goes, at the split with point gamma, to the child of the class with the largest `p_k - gamma_k` (the first of
 several); where no calibration row ever went, to the best of the other children. A leaf holds its probabilities.
@@ -147,7 +147,7 @@ class TreeMap(RowMap):
 # ---------------------------------------------------------------- averages
 
 
-def _rows_of(part: Map, scores: Floats) -> Floats:
+def rows_of(part: Map, scores: Floats) -> Floats:
     """Probabilities (n, K) of a part, whatever it gives for two classes."""
     p = part(scores)
     return np.column_stack([1 - p, p]) if p.ndim == 1 else np.asarray(p)
@@ -164,25 +164,35 @@ class AverageMap(RowMap):
         _same_classes(self, self.maps)
 
     def rows(self, scores: Floats) -> Floats:
-        return np.asarray(np.mean([_rows_of(part, scores) for part in self.maps], axis=0))
+        return np.asarray(np.mean([rows_of(part, scores) for part in self.maps], axis=0))
 
 
 @dataclass(frozen=True, eq=False)
-class TowardMap(RowMap):
-    """`first^(1 - share) second^share`, divided by the row sum: a share of the way from one map to another."""
+class CorrectedMap(RowMap):
+    """A map whose probabilities are corrected by factors, `q * (geometric mean of the factors)^(1 - shrinkage)`.
 
-    kind: ClassVar[str] = "toward"
-    share: float = number(0, 1)
+    Rows are divided by their sum, so that only the ratios of the factors of a row count.
+
+    Attributes
+    ----------
+    shrinkage : float
+        0 corrects in full, 1 not at all.
+    maps : tuple
+        First the map that is corrected, then one or more that give the factors.
+    """
+
+    kind: ClassVar[str] = "corrected"
+    shrinkage: float = number(0, 1)
     maps: tuple[Map, ...] = parts()
 
     def _validate(self) -> None:
         _same_classes(self, self.maps)
-        if len(self.maps) != 2:
-            raise InputError("there must be two maps.")
+        if len(self.maps) < 2:
+            raise InputError("there must be a map to correct, and a map of factors.")
 
     def rows(self, scores: Floats) -> Floats:
-        first, second = (softmax.log_floored(_rows_of(part, scores)) for part in self.maps)
-        return softmax.softmax((1 - self.share) * first + self.share * second)
+        first, *factors = (softmax.log_floored(rows_of(part, scores)) for part in self.maps)
+        return softmax.softmax(first + (1 - self.shrinkage) * np.mean(factors, axis=0))
 
 
 def _same_classes(whole: Map, maps: tuple[Map, ...]) -> None:

@@ -5,5 +5,6 @@ from __future__ import annotations
 from calibrant.view._displays import ReliabilityDisplay
 from calibrant.view._report import Report, build_report
 from calibrant.view._risk_based import RiskBasedDisplay
+from calibrant.view._threshold_display import ThresholdDisplay
 
-__all__ = ["ReliabilityDisplay", "Report", "RiskBasedDisplay", "build_report"]
+__all__ = ["ReliabilityDisplay", "Report", "RiskBasedDisplay", "ThresholdDisplay", "build_report"]

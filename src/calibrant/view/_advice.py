@@ -6,8 +6,7 @@ May import the standard library, `_words`, `_measured` and `_evidence` beside th
 from __future__ import annotations
 
 from calibrant.view._evidence import FEW, TINY, Data, Evidence, Verdict, shapes
-from calibrant.view._measured import CLEAR
-from calibrant.view._words import Sentence, count, counted, percent, points
+from calibrant.view._words import Sentence, count, counted, percent
 
 # ---------------------------------------------------------------- what to do
 
@@ -94,16 +93,13 @@ def _few_rows(data: Data) -> list[Sentence]:
 
 
 def _chance(evidence: Evidence) -> Sentence:
-    """How far the event rate itself is known; the only bound given until intervals are."""
-    data = evidence.data
-    reach = CLEAR * (data.prevalence * (1 - data.prevalence) / data.total_weight) ** 0.5
-    text = (
-        f"Anything finer than chance allows: even the event rate is known only to about ± {points(reach)}, the rate in"
-    )
-    known = f"{text} one bin less well. The numbers below carry no intervals yet"
-    if evidence.before is not None and not shapes(evidence.before, data):
-        return Sentence("no-interval", f"{known}, and “not clear” is not proof that the scores are calibrated.")
-    return Sentence("no-interval", f"{known}.")
+    """What intervals do not say."""
+    text = "Anything finer than the intervals: they are of 95\u00a0%, so one in twenty misses the true value"
+    if evidence.after is not None:
+        text += ", and those “after” do not count that the maps of the folds were themselves learned"
+    if evidence.before is not None and not shapes(evidence.before, evidence.data):
+        return Sentence("intervals", f"{text}. “Not clear” is not proof that the scores are calibrated.")
+    return Sentence("intervals", f"{text}.")
 
 
 def _reading(data: Data) -> list[Sentence]:

@@ -37,6 +37,7 @@ def reliability_chart(side: Side, tallest: float) -> str:
     kept = [b for b in shown.bins if b.mean_predicted is not None]
     parts = [
         plot.ground(ticks, ticks),
+        _band(plot, side),
         _svg.line(plot.at(ends[0], ends[0]), plot.at(ends[1], ends[1]), "diagonal"),
         _svg.polyline((_at(plot, b) for b in kept), f"link {side.name}") if len(kept) > 1 else "",
         "".join(_gap(plot, b, side.name) for b in kept),
@@ -48,6 +49,18 @@ def reliability_chart(side: Side, tallest: float) -> str:
     ]
     title = f"Reliability {side.name} the map"
     return _svg.picture(f"reliability-{side.name}", (WIDTH, 526), title, _reliability_words(side, kept), parts)
+
+
+def _band(plot: Frame, side: Side) -> str:
+    """Where the true curve may lie, cut to the frame."""
+    low, high = plot.x_range
+    band = side.proof.band
+    kept = [k for k, p in enumerate(band.predicted) if low <= p <= high]
+    if not kept:
+        return ""
+    lower = [plot.at(band.predicted[k], min(max(band.low[k], low), high)) for k in kept]
+    upper = [plot.at(band.predicted[k], min(max(band.high[k], low), high)) for k in kept]
+    return _svg.polygon([*lower, *reversed(upper)], f"band {side.name}")
 
 
 def _at(plot: Frame, b: Bin) -> Point:

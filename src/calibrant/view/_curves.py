@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from calibrant._checks import Floats
 from calibrant._kernels import isotonic
 from calibrant.data import ScoreTable
-from calibrant.metrics import reliability_curve, roc_curve
+from calibrant.metrics import reliability_bands, reliability_curve, roc_curve
 
 N_BINS = 10
 N_BARS = 20
@@ -30,7 +30,7 @@ STRATEGIES: tuple[Strategy, Strategy] = ("uniform", "quantile")
 
 @dataclass(frozen=True)
 class Bin:
-    """One bin `low < p <= high`: how many rows, their mean prediction and event rate (None when it is empty)."""
+    """One bin `low < p <= high`: rows, mean prediction, event rate and its exact 95 % limits; None when empty."""
 
     low: float
     high: float
@@ -39,6 +39,8 @@ class Bin:
     mean_predicted: float | None
     observed_rate: float | None
     gap: float | None
+    rate_low: float | None
+    rate_high: float | None
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ def _drawn_values(table: ScoreTable) -> list[float]:
 def reliability(table: ScoreTable, scale: Scale) -> Reliability:
     """Bins and histogram of a table of probabilities."""
     curve = reliability_curve(table, n_bins=N_BINS, strategy=scale.strategy)
+    bands = reliability_bands(table, n_bins=N_BINS, strategy=scale.strategy)
+    kept = np.cumsum(curve.weight > 0) - 1
     listed = tuple(
         Bin(
             float(curve.edges[b]),
@@ -123,6 +127,7 @@ def reliability(table: ScoreTable, scale: Scale) -> Reliability:
             float(curve.rows[b]),
             float(curve.weight[b]),
             *_rates(float(curve.mean_predicted[b]), float(curve.observed_rate[b]), float(curve.weight[b])),
+            *((float(bands.low[kept[b]]), float(bands.high[kept[b]])) if curve.weight[b] > 0 else (None, None)),
         )
         for b in range(len(curve.weight))
     )

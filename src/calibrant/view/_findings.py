@@ -2,7 +2,7 @@
 
 Every sentence carries a short code, so that a program can read it too. The words are chosen by `_evidence`; here they
 are only written.
-May import the standard library, and `_words`, `_measured`, `_evidence` and `_advice` beside this file.
+May import the standard library, and `_words`, `_measured`, `_proof`, `_evidence` and `_advice` beside this file.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from calibrant.view._evidence import (
     worse_than_base_rate,
 )
 from calibrant.view._measured import CLEAR, Gain, Side
+from calibrant.view._proof import judgement
 from calibrant.view._words import (
     Sentence,
     counted,
@@ -94,6 +95,7 @@ def _found(evidence: Evidence) -> list[Sentence]:
     found += _ranking(evidence)
     if evidence.before is not None and not evidence.ranking.falls:
         found += _calibration(evidence, evidence.before)
+        found.append(judgement(evidence.before, after=False))
     found += _saturation(evidence)
     if evidence.after is None:
         found.append(_not_judged(data))
@@ -246,6 +248,7 @@ def _what_the_map_does(evidence: Evidence, after: Side, gain: Gain) -> list[Sent
         base = percent(evidence.data.prevalence)
         text = f"Even after the map, predicting {base} for every row would have scored better."
         said.append(Sentence("worse-than-base-rate", text))
+    said.append(judgement(after, after=True))
     return said
 
 

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from calibrant.view import _charts, _svg
 from calibrant.view._curves import SWEEP_BINS, Bin
 from calibrant.view._measured import Number, Side
+from calibrant.view._proof import Interval, Proof
 from calibrant.view._report import Report
 from calibrant.view._words import count, counted, decimals_for, fixed, general, percent, percent_decimals, signed
 
@@ -29,6 +30,9 @@ MAP_CODES = (
     "map-misses",
     "worse-than-base-rate",
     "not-cross-fitted",
+    "calibrated-within-margin-after",
+    "miscalibrated-beyond-margin-after",
+    "margin-undecided-after",
 )
 
 
@@ -97,29 +101,58 @@ def _legend_mark(side: str, hollow: bool = False) -> str:
 
 
 class _Measure(NamedTuple):
+    """One line of the table: each value with its interval, which can be empty."""
+
     name: str
     hint: str
-    values: list[str]
+    values: list[tuple[str, str]]
 
 
 def _measures(report: Report) -> list[_Measure]:
     """The table at the top: one row per measure, one column per side."""
     sides = [side for side in (report.before, report.after) if side is not None]
+    proofs = [side.proof for side in sides]
     rows = [
-        _row("Log loss", "lower is better", [side.log_loss.score for side in sides]),
-        _row("Brier score", "lower is better", [side.brier.score for side in sides]),
+        _row("Log loss", "lower is better", [side.log_loss.score for side in sides], [p.log_loss for p in proofs]),
+        _row("Brier score", "lower is better", [side.brier.score for side in sides], [p.brier for p in proofs]),
+        _calibration_error(proofs),
         _means(sides, report.data.prevalence),
-        _row("Calibration slope", "below 1 is over-confident", [side.slope for side in sides], 2),
-        _row("Calibration intercept", "0 is honest", [side.intercept for side in sides], 2),
-        _row("AUC", "0.5 is guessing", [Number(side.roc_auc) for side in sides], 3),
-        _row("Average precision", "the event rate is guessing", [Number(side.average_precision) for side in sides], 3),
+        _row("Calibration slope", "below 1 is over-confident", [s.slope for s in sides], [p.slope for p in proofs], 2),
+        _row("Calibration intercept", "0 is honest", [s.intercept for s in sides], [p.intercept for p in proofs], 2),
+        _row("AUC", "0.5 is guessing", [Number(s.roc_auc) for s in sides], [p.roc_auc for p in proofs], 3),
+        _row(
+            "Average precision",
+            "the event rate is guessing",
+            [Number(side.average_precision) for side in sides],
+            [p.average_precision for p in proofs],
+            3,
+        ),
     ]
     return rows if sides else []
 
 
-def _row(name: str, hint: str, numbers: list[Number], decimals: int | None = None) -> _Measure:
+def _row(
+    name: str,
+    hint: str,
+    numbers: list[Number],
+    ends: list[Interval | None] | list[Interval],
+    decimals: int | None = None,
+) -> _Measure:
     places = decimals_for([number.value for number in numbers]) if decimals is None else decimals
-    return _Measure(name, hint, [_shown(number, places) for number in numbers])
+    return _Measure(name, hint, [(_shown(n, places), _between(end, places)) for n, end in zip(numbers, ends)])
+
+
+def _between(found: Interval | None, places: int) -> str:
+    if found is None or found.value is None or found.low is None:
+        return ""
+    return f"{fixed(found.low, places)} to {'infinity' if found.high is None else fixed(found.high, places)}"
+
+
+def _calibration_error(proofs: list[Proof]) -> _Measure:
+    found = [proof.calibration_error for proof in proofs]
+    places = max(3, decimals_for([one.high for one in found], 3))
+    values = [(fixed(one.value or 0.0, places), _between(one, places)) for one in found]
+    return _Measure("Calibration error", "beyond chance; 0 is honest", values)
 
 
 def _shown(number: Number, places: int) -> str:
@@ -135,7 +168,7 @@ def _means(sides: list[Side], prevalence: float) -> _Measure:
     return _Measure(
         "Mean prediction",
         f"event rate {percent(prevalence, decimals)}",
-        [percent(mean, decimals) for mean in means],
+        [(percent(mean, decimals), "") for mean in means],
     )
 
 
@@ -171,9 +204,10 @@ def _bin_row(b: Bin, decimals: int) -> list[str]:
     whole = all(abs(100 * end - round(100 * end)) < 1e-9 for end in (b.low, b.high))
     ends = " – ".join(_plain(end, 0 if whole else decimals) for end in (b.low, b.high))
     if b.mean_predicted is None or b.observed_rate is None or b.gap is None:
-        return [ends, "0", EMPTY, EMPTY, EMPTY]
+        return [ends, "0", EMPTY, EMPTY, EMPTY, EMPTY]
     rates = [_plain(b.mean_predicted, decimals), _plain(b.observed_rate, decimals)]
-    return [ends, count(b.rows), *rates, signed(100 * b.gap, decimals)]
+    limits = " – ".join(_plain(end or 0.0, decimals) for end in (b.rate_low, b.rate_high))
+    return [ends, count(b.rows), *rates, limits, signed(100 * b.gap, decimals)]
 
 
 def _plain(share: float, decimals: int) -> str:

@@ -20,6 +20,7 @@ from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds
 from calibrant.errors import InputError
 from calibrant.view import _curves
+from calibrant.view._proof import Proof, proof
 from calibrant.view._words import count, counted
 
 JUDGE_BINS = 15
@@ -75,6 +76,7 @@ class Side:
     misfit: Misfit
     reliability: _curves.Reliability
     sweep: tuple[_curves.SweepRow, ...]
+    proof: Proof
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,8 @@ class Gain:
 # ---------------------------------------------------------------- one side
 
 
-def side(table: ScoreTable, name: str, scale: _curves.Scale) -> Side:
-    """All measures of a table of probabilities."""
+def side(table: ScoreTable, name: str, scale: _curves.Scale, margin: float) -> Side:
+    """All measures of a table of probabilities, and the evidence on a margin."""
     line = _line(table)
     return Side(
         name=name,
@@ -119,6 +121,7 @@ def side(table: ScoreTable, name: str, scale: _curves.Scale) -> Side:
         misfit=misfit(table),
         reliability=_curves.reliability(table, scale),
         sweep=_curves.sweep(table, name),
+        proof=proof(table, margin),
     )
 
 

@@ -31,9 +31,11 @@ from calibrant.data import ScoreTable
 from calibrant.data._output import written_beside
 from calibrant.errors import CalibrantWarning, InputError, InputTypeError
 from calibrant.metrics._inputs import binary_input
+from calibrant.metrics._intervals import inner_share
 from calibrant.view import _curves, _evidence, _measured
 from calibrant.view._findings import Headline, headline
 from calibrant.view._map_card import MapCard, map_card
+from calibrant.view._proof import default_margin
 
 FORMAT = "calibrant report"
 VERSION = 1
@@ -137,6 +139,7 @@ def build_report(
     source: str | None = None,
     date: str | None = None,
     n_folds: int = 5,
+    margin: float | None = None,
     sample_weight: Any = None,
     pos_label: Label | None = None,
     random_state: Any = 0,
@@ -156,6 +159,9 @@ def build_report(
         Shown as given. Without a date the page has none, and the same input gives the same bytes.
     n_folds : int
         Folds of the cross-fitting; fewer when the smaller class has fewer rows.
+    margin : float, optional
+        The calibration error that would still be fine, in (0, 1); by default 0.02, or a fifth of the rarer class's
+        share when that is less. The page says whether the rows show calibration within it.
     sample_weight : array-like of shape (n,), optional
         Frequencies.
     pos_label : label, optional
@@ -175,8 +181,8 @@ def build_report(
 
     Notes
     -----
-    Cost: one fit on all rows and one per fold, a few sorts and about forty passes, O(n log n); a million rows take
-    two to three seconds.
+    Cost: one fit on all rows and one per fold, a few sorts and about sixty passes, O(n log n); a million rows take
+    about five seconds.
 
     Examples
     --------
@@ -194,7 +200,8 @@ def build_report(
     used, chosen = _choose(calibrator, read_as)
     folds = min(n_folds, most_folds(table))
     fits = _fit(used, table, folds, random_state)
-    parts = _judge(table, read_as, fits, used)
+    limit = default_margin(table) if margin is None else inner_share("build_report", "margin", margin)
+    parts = _judge(table, read_as, fits, used, limit)
     return Report(
         title=title or DEFAULT_TITLE,
         source=source,
@@ -302,15 +309,15 @@ class _Judged(NamedTuple):
     scale: _curves.Scale
 
 
-def _judge(table: ScoreTable, read_as: _ReadAs, fits: _Fits, calibrator: BinaryCalibrator) -> _Judged:
+def _judge(table: ScoreTable, read_as: _ReadAs, fits: _Fits, calibrator: BinaryCalibrator, margin: float) -> _Judged:
     before = _probabilities_before(table, read_as)
     scale = _curves.shared_scale([side for side in (before, fits.after) if side is not None])
     evidence = _evidence.Evidence(
         data=_data(table, read_as),
         ranking=_ranking(table),
         calibrator=type(calibrator).__name__,
-        before=None if before is None else _measured.side(before, "before", scale),
-        after=None if fits.after is None else _measured.side(fits.after, "after", scale),
+        before=None if before is None else _measured.side(before, "before", scale, margin),
+        after=None if fits.after is None else _measured.side(fits.after, "after", scale, margin),
         gain=_gain(table, before, fits),
     )
     return _Judged(evidence, scale)

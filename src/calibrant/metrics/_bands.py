@@ -25,6 +25,7 @@ from calibrant.metrics._scores import _one_of, bin_sums, uniform_edges
 KINDS = ("confidence", "consistency")
 CELLS = 2048
 POINTS = 200
+TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +175,7 @@ def _isotonic_bands(
     distinct: ScoreTable, kind: str, level: float, size: int, rng: np.random.Generator
 ) -> ReliabilityBands:
     cells = _cells(distinct)
-    places = _places(cells.weight)
+    places = _places(cells)
     fit = isotonic_bands.fit_at(cells.hits, cells.weight, np.arange(len(cells.p)))
     rates = cells.p if kind == "consistency" else _joined(cells, fit)
     drawn = isotonic_bands.random_fits(rates, cells.worth, cells.weight, places, size, rng)
@@ -199,13 +200,15 @@ def _cells(distinct: ScoreTable) -> _Cells:
     return _Cells(p, found.positives, weight, weight / found.scale)
 
 
-def _places(weight: Floats) -> Any:
-    """At most 200 cells at equal steps of the weight, both ends among them."""
-    if len(weight) <= POINTS:
-        return np.arange(len(weight))
-    share = np.cumsum(weight) / weight.sum()
-    steps = np.searchsorted(share, np.linspace(0, 1, POINTS))
-    return np.unique(np.minimum(steps, len(weight) - 1))
+def _places(cells: _Cells) -> Any:
+    """At most 200 cells at equal steps of the weight, of p and of its log-odds, both ends among them."""
+    size = len(cells.p)
+    if size <= POINTS:
+        return np.arange(size)
+    inner = np.clip(cells.p, TINY, 1 - TINY)
+    scales = (np.cumsum(cells.weight), cells.p, np.log(inner) - np.log1p(-inner))
+    steps = [np.searchsorted(scale, np.linspace(scale[0], scale[-1], POINTS // 3)) for scale in scales]
+    return np.unique(np.minimum(np.concatenate(steps), size - 1))
 
 
 def _joined(cells: _Cells, fit: Floats) -> Floats:

@@ -202,11 +202,11 @@ def _bin_decimals(bins: list[Bin]) -> int:
 
 def _bin_row(b: Bin, decimals: int) -> list[str]:
     whole = all(abs(100 * end - round(100 * end)) < 1e-9 for end in (b.low, b.high))
-    ends = " – ".join(_plain(end, 0 if whole else decimals) for end in (b.low, b.high))
+    ends = "–".join(_plain(end, 0 if whole else decimals) for end in (b.low, b.high))
     if b.mean_predicted is None or b.observed_rate is None or b.gap is None:
         return [ends, "0", EMPTY, EMPTY, EMPTY, EMPTY]
     rates = [_plain(b.mean_predicted, decimals), _plain(b.observed_rate, decimals)]
-    limits = " – ".join(_plain(end or 0.0, decimals) for end in (b.rate_low, b.rate_high))
+    limits = "–".join(_plain(end or 0.0, decimals) for end in (b.rate_low, b.rate_high))
     return [ends, count(b.rows), *rates, limits, signed(100 * b.gap, decimals)]
 
 

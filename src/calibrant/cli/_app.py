@@ -97,6 +97,7 @@ def report(
     score: options.Score = None,
     label: options.Label = None,
     weight: options.Weight = None,
+    group: options.Group = None,
     pos_label: options.PosLabel = None,
     method: options.MethodName = None,
     from_logits: options.FromLogits = False,
@@ -111,6 +112,7 @@ def report(
             show_default=False,
         ),
     ] = None,
+    margin: options.Margin = None,
     json: options.Json = False,
     force: options.Force = False,
     missing: options.MissingCells = options.Missing.ERROR,
@@ -127,9 +129,9 @@ def report(
     from calibrant.cli._report import run_report
 
     request = Request(
-        scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, from_logits
+        scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, from_logits, group
     )
-    run_report(request, method=method, output=output, as_json=json, force=force)
+    run_report(request, method=method, output=output, margin=margin, as_json=json, force=force)
 
 
 @app.command(
@@ -255,6 +257,7 @@ def evaluate(
     score: options.Score = None,
     label: options.Label = None,
     weight: options.Weight = None,
+    group: options.Group = None,
     pos_label: options.PosLabel = None,
     map: Annotated[
         Path | None,
@@ -263,6 +266,7 @@ def evaluate(
     bins: Annotated[
         int, typer.Option("--bins", metavar="COUNT", min=1, max=1000, help="Bins of the calibration error.")
     ] = 15,
+    margin: options.Margin = None,
     json: options.Json = False,
     missing: options.MissingCells = options.Missing.ERROR,
     separator: options.Separator = None,
@@ -272,13 +276,16 @@ def evaluate(
     """Measure how good and how honest the scores are, in numbers.
 
     Log loss and Brier score with its parts, calibration slope and intercept, calibration error with its bins, AUC and
-    average precision. Scores outside [0, 1] are no probabilities: only their ranking is measured.
+    average precision, with intervals, and whether the rows show calibration within a margin. Scores outside [0, 1] are
+    no probabilities: only their ranking is measured.
     """
     from calibrant.cli._evaluate import run_evaluate
     from calibrant.cli._reading import Request
 
-    request = Request(scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header)
-    run_evaluate(request, map_path=map, n_bins=bins, as_json=json)
+    request = Request(
+        scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, group=group
+    )
+    run_evaluate(request, map_path=map, n_bins=bins, margin=margin, as_json=json)
 
 
 app.command(

@@ -12,27 +12,31 @@ from typing import Any
 
 from calibrant.cli import _console
 from calibrant.cli._evaluation import BinnedError, Evaluation, evaluation
+from calibrant.cli._evidence import Evidence, evidence, evidence_as_dict, tell_evidence
 from calibrant.cli._reading import Request, Rows, range_of, read_rows
 from calibrant.cli._words import for_command_line, number, percent, rows_read
 from calibrant.errors import InputError
 from calibrant.maps import Map, load_map
 
 
-def run_evaluate(request: Request, *, map_path: Path | None, n_bins: int, as_json: bool) -> None:
+def run_evaluate(request: Request, *, map_path: Path | None, n_bins: int, margin: float | None, as_json: bool) -> None:
     """Read, map if asked, measure, tell."""
     record = None if map_path is None else load_map(map_path)
     rows = read_rows(request)
     if record is not None:
-        rows = Rows(_mapped(rows, record), rows.dropped)
+        rows = Rows(_mapped(rows, record), rows.dropped, rows.groups)
     with _console.working("Measuring"):
         found = evaluation(rows.table, n_bins)
+        proof = evidence(rows.table, rows.groups, margin) if found.scores.inside else None
     if as_json:
-        _console.show_raw(json.dumps(_as_dict(request, rows, map_path, found), ensure_ascii=False, indent=1))
+        _console.show_raw(json.dumps(_as_dict(request, rows, map_path, found, proof), ensure_ascii=False, indent=1))
         return
     _console.show(rows_read(rows.table, request.path.name, rows.dropped))
     if record is not None:
         _console.show(f"Scores are mapped by {map_path}; judge a map on rows that it was not fitted on.")
     _tell(found)
+    if proof is not None:
+        tell_evidence(proof)
 
 
 def _mapped(rows: Rows, record: Map) -> Any:
@@ -51,7 +55,9 @@ def _mapped(rows: Rows, record: Map) -> Any:
     return rows.table.with_scores(record(rows.table.scores))
 
 
-def _as_dict(request: Request, rows: Rows, map_path: Path | None, found: Evaluation) -> dict[str, Any]:
+def _as_dict(
+    request: Request, rows: Rows, map_path: Path | None, found: Evaluation, proof: Evidence | None
+) -> dict[str, Any]:
     binned = found.calibration_error
     return {
         "source": str(request.path),
@@ -67,6 +73,7 @@ def _as_dict(request: Request, rows: Rows, map_path: Path | None, found: Evaluat
         "brier_decomposition": found.decomposition,
         "expected_calibration_error": None if binned is None else asdict(binned),
         "reasons": found.reasons,
+        "evidence": None if proof is None else evidence_as_dict(proof),
     }
 
 

@@ -53,6 +53,25 @@ Label = Annotated[
         help="Column that says what happened: 0/1, true/false, or two other values.",
     ),
 ]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="NAME",
+        rich_help_panel=COLUMNS,
+        help="Column of segments: judge each on its own too, the worst first.",
+        show_default=False,
+    ),
+]
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin",
+        metavar="SHARE",
+        help="Calibration error that would still be fine. By default 0.02, less for rare events.",
+        show_default=False,
+    ),
+]
 Weight = Annotated[
     str | None,
     typer.Option(

@@ -38,13 +38,15 @@ class Request:
     decimal: str | None
     header: bool
     from_logits: bool = False
+    group: str | None = None
 
 
 class Rows(NamedTuple):
-    """The table, and how many rows were left out because a cell was missing."""
+    """The table, how many rows were left out because a cell was missing, and the group of each row of the table."""
 
     table: ScoreTable
     dropped: int
+    groups: Any = None
 
 
 def read_rows(request: Request) -> Rows:
@@ -57,6 +59,7 @@ def read_rows(request: Request) -> Rows:
             score=score,
             label=label,
             weight=request.weight,
+            group=request.group,
             pos_label=request.pos_label,
             missing=request.missing,
             separator=request.separator,
@@ -64,7 +67,11 @@ def read_rows(request: Request) -> Rows:
             header=request.header,
             progress=progress,
         )
-        return Rows(ScoreTable._of_columns(columns), columns.dropped)
+        groups = columns.groups
+        if groups is not None:
+            groups = groups.astype(str)
+            groups = groups if columns.weights is None else groups[columns.weights > 0]
+        return Rows(ScoreTable._of_columns(columns), columns.dropped, groups)
 
 
 def named_column(request: Request, option: str, name: str | None) -> str:

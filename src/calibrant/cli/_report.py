@@ -21,7 +21,13 @@ DEMO_TITLE = "calibrant demo: is it an 8?"
 
 
 def run_report(
-    request: Request, *, method: _methods.Method | None, output: Path | None, as_json: bool, force: bool
+    request: Request,
+    *,
+    method: _methods.Method | None,
+    output: Path | None,
+    margin: float | None,
+    as_json: bool,
+    force: bool,
 ) -> None:
     """Read, build the report, write the page, tell what was found."""
     page = output or (None if as_json else DEFAULT_PAGE)
@@ -41,6 +47,8 @@ def run_report(
             title=f"Calibration of {name}",
             source=str(request.path),
             date=date.today().isoformat(),
+            groups=rows.groups,
+            margin=margin,
         )
         if page is not None:
             report.to_html(page, force=force)

@@ -33,7 +33,7 @@ class Columns:
     """Rows of a source: float64 scores of shape (n,) or (n, K), label codes, weights, and what the codes stand for.
 
     Binary: labels are uint8, 1 for `classes[1]`. K classes: labels are int64 indices into `classes`.
-    `dropped` counts the rows left out because a cell was missing.
+    `dropped` counts the rows left out because a cell was missing; `groups` is the text of a further column, if asked.
     """
 
     scores: Floats
@@ -41,6 +41,7 @@ class Columns:
     weights: Floats | None
     classes: tuple[Label | None, ...]
     dropped: int
+    groups: NDArray[Any] | None = None
 
 
 def check_missing(missing: str, allowed: Sequence[str] = ("error", "drop")) -> None:

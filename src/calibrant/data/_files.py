@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ class _Choice:
     scores: tuple[int, ...]
     label: int
     weight: int | None
+    group: int | None = None
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -44,6 +45,7 @@ def read_binary(
     score: str,
     label: str,
     weight: str | None = None,
+    group: str | None = None,
     pos_label: Any = None,
     missing: Missing = "error",
     separator: str | None = None,
@@ -51,11 +53,12 @@ def read_binary(
     header: bool = True,
     progress: Progress | None = None,
 ) -> Columns:
-    """Scores, 0/1 labels and weights of a file; `classes` is (negative, positive)."""
+    """Scores, 0/1 labels, weights and groups of a file; `classes` is (negative, positive)."""
     check_missing(missing)
     with Engine(progress=progress) as engine:
         source = open_source(engine, path, separator, decimal, header)
         chosen = _choose(source, [(score, "score")], label, weight)
+        chosen = replace(chosen, group=None if group is None else source.place(group, "group"))
 
         def work(source: Source) -> Columns:
             cells = _distinct_labels(engine, source, chosen, missing)
@@ -157,7 +160,8 @@ def _read(
     code_sql, values = _code_sql(source.columns[chosen.label], cells, codes)
     numbers = [f"{number_name(place)} AS n{order}" for order, place in enumerate(chosen.numbers)]
     complete = " AND ".join(["code IS NOT NULL", *(f"NOT isnan(n{order})" for order in range(len(numbers)))])
-    rows = f"SELECT {', '.join(numbers)}, {code_sql} AS code FROM {source.relation(chosen.numbers)}"
+    group = "" if chosen.group is None else f", coalesce(CAST({source.columns[chosen.group]} AS VARCHAR), '') AS grp"
+    rows = f"SELECT {', '.join(numbers)}, {code_sql} AS code{group} FROM {source.relation(chosen.numbers)}"
     engine.stage = (0.5, 1.0)
     found = engine.arrays(f"SELECT * FROM ({rows}) WHERE {complete}", values)
     return _as_columns(found, len(chosen.scores), chosen.weight is not None, classes, lost)
@@ -183,4 +187,4 @@ def _as_columns(
     else:
         scores = np.stack([arrays[f"n{order}"] for order in range(n_scores)], axis=1)
         labels = arrays["code"].astype(np.int64)
-    return Columns(scores, labels, arrays[f"n{n_scores}"] if weighted else None, classes, dropped)
+    return Columns(scores, labels, arrays[f"n{n_scores}"] if weighted else None, classes, dropped, arrays.get("grp"))

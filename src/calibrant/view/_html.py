@@ -79,6 +79,7 @@ def _content(report: Report) -> dict[str, Any]:
         "sweep_bins": SWEEP_BINS,
         "sweep_chart": Markup(_charts.sweep_chart([row for side in sides for row in side.sweep])) if sides else "",
         "sweep_range": _sweep_range(sides),
+        "groups": _groups(report),
         "roc_chart": Markup(_charts.roc_chart(report.roc, report.roc_after, _roc_words(report))),
         "marks": {side: Markup(_legend_mark(side)) for side in ("before", "after")},
         "hollow_mark": Markup(_legend_mark("before", hollow=True)),
@@ -275,6 +276,25 @@ def _sweep_range(sides: list[Side]) -> list[tuple[str, str, str]]:
         places = max(3, decimals_for(values, 3))
         found.append((side.name, fixed(min(values), places), fixed(max(values), places)))
     return found
+
+
+def _groups(report: Report) -> list[list[str]]:
+    if report.groups is None:
+        return []
+    return [
+        [
+            line.group or "(none)",
+            count(line.rows),
+            *(_plain(rate, 1) for rate in (line.mean_predicted, line.observed_rate)),
+            *(_with_ends(part) for part in (line.calibration_error, line.roc_auc)),
+            line.verdict,
+        ]
+        for line in report.groups.lines
+    ]
+
+
+def _with_ends(found: Interval | None) -> str:
+    return EMPTY if found is None else f"{fixed(found.value or 0.0, 3)} ({_between(found, 3)})"
 
 
 def _roc_words(report: Report) -> str:

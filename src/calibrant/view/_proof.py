@@ -93,13 +93,13 @@ def proof(table: ScoreTable, margin: float) -> Proof:
         verdict=found.verdict,
         rows_needed=found.rows_needed if math.isfinite(found.rows_needed) else None,
         informative=found.informative,
-        calibration_error=_interval(found.estimate),
-        log_loss=_interval(_estimate(log_loss, table)),
-        brier=_interval(_estimate(brier_score, table)),
-        slope=None if line is None else _interval(line.slope),
-        intercept=None if line is None else _interval(line.intercept),
-        roc_auc=_interval(_area(found)),
-        average_precision=_interval(_estimate(average_precision, table)),
+        calibration_error=interval(found.estimate),
+        log_loss=interval(_estimate(log_loss, table)),
+        brier=interval(_estimate(brier_score, table)),
+        slope=None if line is None else interval(line.slope),
+        intercept=None if line is None else interval(line.intercept),
+        roc_auc=interval(_area(found)),
+        average_precision=interval(_estimate(average_precision, table)),
         band=_band(table),
     )
 
@@ -121,7 +121,8 @@ def _area(found: CalibrationVerdict) -> Estimate:
     return found.discrimination
 
 
-def _interval(found: Estimate) -> Interval:
+def interval(found: Estimate) -> Interval:
+    """Its ends as numbers that JSON can hold."""
     return Interval(*(part if math.isfinite(part) else None for part in (found.value, found.low, found.high)))
 
 

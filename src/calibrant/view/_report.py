@@ -34,6 +34,7 @@ from calibrant.metrics._inputs import binary_input
 from calibrant.metrics._intervals import inner_share
 from calibrant.view import _curves, _evidence, _measured
 from calibrant.view._findings import Headline, headline
+from calibrant.view._group_table import GroupTable, group_table
 from calibrant.view._map_card import MapCard, map_card
 from calibrant.view._proof import default_margin
 
@@ -79,6 +80,8 @@ class Report:
         What the map gains out of fold.
     roc, roc_after : Roc
         The ROC curve of the scores and of the cross-fitted probabilities, thinned.
+    groups : GroupTable or None
+        The probabilities as given, segment by segment.
     """
 
     title: str
@@ -93,6 +96,7 @@ class Report:
     gain: _measured.Gain | None
     roc: _curves.Roc
     roc_after: _curves.Roc | None
+    groups: GroupTable | None
 
     def to_json(self) -> str:
         """The content as JSON: the same bytes for the same input, no NaN and no infinity (null, with a reason)."""
@@ -140,6 +144,7 @@ def build_report(
     date: str | None = None,
     n_folds: int = 5,
     margin: float | None = None,
+    groups: Any = None,
     sample_weight: Any = None,
     pos_label: Label | None = None,
     random_state: Any = 0,
@@ -162,6 +167,8 @@ def build_report(
     margin : float, optional
         The calibration error that would still be fine, in (0, 1); by default 0.02, or a fifth of the rarer class's
         share when that is less. The page says whether the rows show calibration within it.
+    groups : array-like of shape (n,), optional
+        The segment of each row (with weight above zero): the probabilities as given are judged in each.
     sample_weight : array-like of shape (n,), optional
         Frequencies.
     pos_label : label, optional
@@ -215,6 +222,7 @@ def build_report(
         gain=parts.evidence.gain,
         roc=_curves.roc(table),
         roc_after=None if fits.after is None else _curves.roc(fits.after),
+        groups=None if groups is None else group_table(given, groups, read_as, limit),
     )
 
 

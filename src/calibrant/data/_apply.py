@@ -61,17 +61,18 @@ def apply_sql(
     its decimal mark unless the output is a .tsv.
     """
     check_missing(missing, ("error", "keep"))
-    kind = _output_kind(out)
+    kind = output_kind(out)
     target = output_target(out, force=force)
     with written_beside(out, force=force) as beside, Engine(target.parent, progress) as engine:
         source = open_source(engine, path, separator, decimal, header)
         job = _Job(kind, os.fspath(out), source.place(column, "score"), new_column, expression_of)
         source.must_be_numeric(job.place, "score")
-        _refuse_taken(source, new_column)
+        refuse_taken(source, new_column)
         return with_second_look(engine, source, lambda source: _write(engine, source, job, beside, missing, limits))
 
 
-def _output_kind(out: str | os.PathLike[str]) -> Kind:
+def output_kind(out: str | os.PathLike[str]) -> Kind:
+    """The kind of file that the name of an output asks for."""
     kind = kind_by_name(Path(out))
     if kind is None or (kind == "parquet" and Path(out).suffix == ".gz"):
         raise InputError(
@@ -80,7 +81,8 @@ def _output_kind(out: str | os.PathLike[str]) -> Kind:
     return kind
 
 
-def _refuse_taken(source: Source, new_column: str) -> None:
+def refuse_taken(source: Source, new_column: str) -> None:
+    """Refuse a name that the file has already."""
     if source.header and any(name.strip().lower() == new_column.strip().lower() for name in source.names):
         raise ColumnError(
             f"{source.path!r} already has a column {new_column!r}: choose another name for the new column."
@@ -101,7 +103,7 @@ def _write(
     if job.kind == "text":
         select, options = _text_rows(source, job, relation)
         return _copy(engine, select, beside, options) - int(source.header)
-    return _copy(engine, _typed_rows(source, job, relation), beside, _typed_options(job))
+    return _copy(engine, _typed_rows(source, job, relation), beside, typed_options(job.kind, job.out))
 
 
 def _refuse_unusable(
@@ -127,8 +129,9 @@ def _copy(engine: Engine, select: str, beside: Path, options: str) -> int:
     return int(engine.rows(f"COPY ({select}) TO {text_sql(str(beside))} ({options})")[0][0])
 
 
-def _compression(job: _Job) -> str:
-    return "gzip" if job.out.lower().endswith(".gz") else "none"
+def compression(out: str) -> str:
+    """How the output is compressed, by its name."""
+    return "gzip" if out.lower().endswith(".gz") else "none"
 
 
 # ---------------------------------------------------------------- kinds of output
@@ -144,27 +147,39 @@ def _text_rows(source: Source, job: _Job, relation: str) -> tuple[str, str]:
     body = ", ".join(f"{cell} AS {label}" for cell, label in zip([*cells, result], labels))
     names = ", ".join(f"{text_sql(name)} AS {label}" for name, label in zip([*source.names, job.new_column], labels))
     head = f"SELECT {names} UNION ALL " if source.header else ""
-    tabs = {".tsv", ".tab"} & {suffix.lower() for suffix in Path(job.out).suffixes}
+    return f"{head}SELECT {body} FROM {relation}", text_options(source, job.out)
+
+
+def text_options(source: Source, out: str) -> str:
+    """How a text file is written: with the separator of the source, or tabs where the name of the output says so."""
+    tabs = {".tsv", ".tab"} & {suffix.lower() for suffix in Path(out).suffixes}
     separator = "\t" if tabs else source.separator
     options = f"FORMAT csv, HEADER false, DELIMITER {text_sql(separator)}, QUOTE '\"', ESCAPE '\"'"
-    return f"{head}SELECT {body} FROM {relation}", f"{options}, COMPRESSION {_compression(job)}"
+    return f"{options}, COMPRESSION {compression(out)}"
 
 
-def _typed_rows(source: Source, job: _Job, relation: str) -> str:
+def typed_names(source: Source, kind: Kind) -> list[str]:
+    """Names of the columns for a file of typed columns, which must all be different."""
     names = [name or f"column_{place + 1}" for place, name in enumerate(source.names)]
     folded = [name.lower() for name in names]
     twice = next((name for name in names if folded.count(name.lower()) > 1), None)
     if twice is not None:
         raise ColumnError(
             f"{source.path!r} has more than one column called {twice!r} (capitals do not count), which "
-            f"{'Parquet' if job.kind == 'parquet' else 'JSON'} files cannot hold: rename one, or write a csv."
+            f"{'Parquet' if kind == 'parquet' else 'JSON'} files cannot hold: rename one, or write a csv."
         )
+    return names
+
+
+def _typed_rows(source: Source, job: _Job, relation: str) -> str:
+    names = typed_names(source, job.kind)
     cells = [f"{column} AS {name_sql(name)}" for column, name in zip(source.columns, names)]
     return f"SELECT {', '.join(cells)}, {RESULT} AS {name_sql(job.new_column)} FROM {relation}"
 
 
-def _typed_options(job: _Job) -> str:
-    return "FORMAT parquet" if job.kind == "parquet" else f"FORMAT json, COMPRESSION {_compression(job)}"
+def typed_options(kind: Kind, out: str) -> str:
+    """How a file of typed columns is written."""
+    return "FORMAT parquet" if kind == "parquet" else f"FORMAT json, COMPRESSION {compression(out)}"
 
 
 def _json_lines(source: Source, job: _Job) -> str:
@@ -185,4 +200,4 @@ def _json_lines(source: Source, job: _Job) -> str:
 
 def _raw_lines(job: _Job) -> str:
     """Options that write one column of text exactly as it is."""
-    return f"FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01', COMPRESSION {_compression(job)}"
+    return f"FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01', COMPRESSION {compression(job.out)}"

@@ -2,7 +2,7 @@
 
 Invariant: one in-memory engine per piece of work, without network, without extensions from elsewhere, without a look at
 the variables of the caller; what it spills goes to a temporary folder that is gone afterwards.
-May import DuckDB, the standard library and `calibrant.errors`.
+May import DuckDB and the standard library.
 """
 
 from __future__ import annotations
@@ -121,3 +121,12 @@ class Engine(AbstractContextManager["Engine"]):
         """The columns of a result as NumPy arrays."""
         found: dict[str, Any] = self._fetched(sql, values, "fetchnumpy")
         return found
+
+    def insert(self, table: str, columns: dict[str, Any]) -> None:
+        """Add rows of NumPy columns to the end of a table of the engine; NaN becomes null."""
+        cells = (f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END" for name in columns)
+        self._connection.register("calibrant_block", columns)
+        try:
+            self.rows(f"INSERT INTO {table} SELECT {', '.join(cells)} FROM calibrant_block")
+        finally:
+            self._connection.unregister("calibrant_block")

@@ -1,0 +1,268 @@
+"""`calibrant evaluate` for K classes: the measures of a file, as tables or as JSON.
+
+May import `calibrant.metrics`, `calibrant.maps`, `calibrant.data`, and the modules of this folder; not scikit-learn.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrant import _checks, metrics
+from calibrant.cli import _console
+from calibrant.cli._class_apply import mapped
+from calibrant.cli._class_reading import (
+    ClassRequest,
+    ManyRows,
+    checked_scores,
+    class_rows_read,
+    read_class_file,
+    total_of,
+)
+from calibrant.cli._evaluate import FULL_WIDTH
+from calibrant.cli._evaluation import BinnedError, binned_error
+from calibrant.cli._fit import finite_only
+from calibrant.cli._words import number, percent
+from calibrant.data import ScoreTable
+from calibrant.data._arrays import ClassRows
+from calibrant.maps import load_map
+
+MOST_CLASSES, MOST_CONFUSIONS = 20, 10
+
+
+@dataclass(frozen=True)
+class ClassEvaluation:
+    """Measures of rows of K classes; `reasons` says why one is None."""
+
+    measures: dict[str, float | None]
+    top_label: BinnedError
+    beyond_chance: metrics.Estimate
+    by_class: metrics.ClassSummary
+    class_bins: tuple[BinnedError, ...]
+    confusion: metrics.Confusion
+    reasons: dict[str, str]
+
+
+def run_class_evaluate(request: ClassRequest, *, map_path: Path | None, n_bins: int, as_json: bool) -> None:
+    """Read, map if asked, measure, tell."""
+    record = None if map_path is None else load_map(map_path)
+    read = read_class_file(request, "probability" if record is None else "score")
+    if record is not None and map_path is not None:
+        made = mapped(record, read.columns, read.rows.scores, map_path)
+        read = read._replace(rows=read.rows._replace(scores=made))
+    with _console.working("Measuring"):
+        rows = read.rows
+        found = _evaluation(rows._replace(scores=checked_scores(rows.scores, "probability")), n_bins)
+    if as_json:
+        content = finite_only(_as_dict(request, read, map_path, found))
+        _console.show_raw(json.dumps(content, ensure_ascii=False, indent=1))
+        return
+    _console.show(class_rows_read(read, request.file.path.name))
+    if map_path is not None:
+        _console.show(f"Scores are mapped by {map_path}; judge a map on rows that it was not fitted on.")
+    _tell(read.rows, found, n_bins)
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def _evaluation(rows: ClassRows, n_bins: int) -> ClassEvaluation:
+    y, p, w = rows.labels, rows.scores, rows.weights
+    top = metrics.top_label_table(y, p, sample_weight=w)
+    summary = metrics.class_summary(y, p, n_bins=n_bins, sample_weight=w)
+    tables = metrics.class_tables(y, p, sample_weight=w)
+    log_loss, reasons = metrics.log_loss(y, p, sample_weight=w), {}
+    if not math.isfinite(log_loss):
+        wrong = int((p[np.arange(len(y)), y] == 0).sum())
+        reasons["log_loss"] = f"infinite: {_checks.plural(wrong, 'row')} had probability 0 for what happened"
+    measures = {
+        "log_loss": log_loss if math.isfinite(log_loss) else None,
+        "brier_score": metrics.brier_score(y, p, sample_weight=w),
+        "accuracy": top.prevalence,
+        "mean_confidence": float(top.weight @ top.scores) / top.total_weight,
+        "classwise_calibration_error": float(summary.calibration_error.mean()),
+    }
+    return ClassEvaluation(
+        measures,
+        binned_error(top, n_bins),
+        metrics.calibration_error(top),
+        summary,
+        tuple(_bins_of(table, n_bins) for table in tables),
+        metrics.confusion_matrix(y, p, sample_weight=w),
+        reasons,
+    )
+
+
+def _bins_of(table: ScoreTable, n_bins: int) -> BinnedError:
+    """The bins of a class; only those that hold rows, for there may be a thousand classes."""
+    found = binned_error(table, n_bins)
+    kept = tuple(row for row in found.bins if row["weight"])
+    return BinnedError(found.value, found.n_bins, found.strategy, kept, found.equal_mass_value)
+
+
+# ---------------------------------------------------------------- as JSON
+
+
+def _as_dict(request: ClassRequest, read: ManyRows, map_path: Path | None, found: ClassEvaluation) -> dict[str, Any]:
+    beyond = found.beyond_chance
+    return {
+        "source": str(request.file.path),
+        "map_file": None if map_path is None else str(map_path),
+        "rows": len(read.rows.labels),
+        "total_weight": total_of(read.rows),
+        "dropped": read.dropped,
+        "columns": list(read.columns.names),
+        "classes": list(read.rows.classes),
+        **found.measures,
+        "top_label_calibration_error": _as_bins(found.top_label),
+        "top_label_calibration_error_beyond_chance": {"value": beyond.value, "low": beyond.low, "high": beyond.high},
+        "by_class": [_class_line(read.rows, found, k) for k in found.by_class.worst_first],
+        "confusion": _confusion_lines(read.rows, found.confusion),
+        "reasons": found.reasons,
+    }
+
+
+def _as_bins(binned: BinnedError) -> dict[str, Any]:
+    return {
+        "value": binned.value,
+        "n_bins": binned.n_bins,
+        "strategy": binned.strategy,
+        "equal_mass_value": binned.equal_mass_value,
+        "bins": list(binned.bins),
+    }
+
+
+COLUMNS = (
+    *("weight", "observed_rate", "mean_predicted", "calibration_error", "brier", "roc_auc"),
+    *("predicted", "recall", "precision"),
+)
+
+
+def _class_line(rows: ClassRows, found: ClassEvaluation, k: int) -> dict[str, Any]:
+    values = {name: float(getattr(found.by_class, name)[k]) for name in COLUMNS}
+    return {"class": rows.classes[k], **values, "bins": list(found.class_bins[k].bins)}
+
+
+def _confusion_lines(rows: ClassRows, confusion: metrics.Confusion) -> list[dict[str, Any]]:
+    """The cells that hold rows, the heaviest first."""
+    truth, decided = np.nonzero(confusion.weights)
+    weight = confusion.weights[truth, decided]
+    order = np.lexsort([decided, truth, -weight])
+    return [
+        {"true": rows.classes[truth[k]], "decided": rows.classes[decided[k]], "weight": float(weight[k])} for k in order
+    ]
+
+
+# ---------------------------------------------------------------- telling
+
+
+def _tell(rows: ClassRows, found: ClassEvaluation, n_bins: int) -> None:
+    _console.show("", _measures(rows, found), "")
+    _console.show(*bins_table(found, n_bins), "")
+    left = len(rows.classes) - MOST_CLASSES
+    more = f" The first {MOST_CLASSES}; --json has all {len(rows.classes):,}." if left > 0 else ""
+    _console.show(f"Classes, the worst calibrated first.{more}", "", _class_table(rows, found))
+    mistaken = [line for line in _confusion_lines(rows, found.confusion) if line["true"] != line["decided"]]
+    if mistaken:
+        _console.show("", _confusion_words(found.confusion), "", _confusion_table(mistaken[:MOST_CONFUSIONS]))
+
+
+def _measures(rows: ClassRows, found: ClassEvaluation) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="dim")
+    beyond = found.beyond_chance
+    lines = (
+        ("Log loss", "log_loss", f"lower is better; equal odds give {number(math.log(len(rows.classes)))}"),
+        ("Brier score", "brier_score", "lower is better; summed over classes"),
+        ("Accuracy", "accuracy", "rows whose likeliest class was right"),
+        ("Mean confidence", "mean_confidence", "of the likeliest class; see accuracy"),
+        ("Top-label calibration error", None, f"beyond chance; {number(beyond.low)} to {number(beyond.high)}"),
+        ("Classwise calibration error", "classwise_calibration_error", "mean over the classes, of their bins"),
+    )
+    for name, key, words in lines:
+        value = beyond.value if key is None else found.measures[key]
+        said = found.reasons.get(key or "", words)
+        wide = _console.width() >= FULL_WIDTH or value is None
+        table.add_row(name, "-" if value is None else number(value, 5), *([said] if wide else []))
+    return table
+
+
+def bins_table(found: ClassEvaluation, n_bins: int) -> list[Any]:
+    """The binned error of the top label and its bins."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for name in ("top probability", "rows", "mean", "right", "gap"):
+        table.add_column(name, justify="left" if name == "top probability" else "right", no_wrap=True)
+    binned, empty = found.top_label, 0
+    for row in binned.bins:
+        mean, rate = row["mean_predicted"], row["observed_rate"]
+        if mean is None or rate is None:
+            empty += 1
+            continue
+        where = f"{row['low']:.3f} to {row['high']:.3f}"
+        table.add_row(where, f"{row['rows']:,.0f}", f"{mean:.4f}", f"{rate:.4f}", f"{mean - rate:+.4f}")
+    head = (
+        f"Binned error of the top label {number(binned.value, 5)} over these {n_bins} bins of equal width, chance "
+        f"included; {number(binned.equal_mass_value, 5)} over bins of equal mass. Never choose a map by it."
+    )
+    return [head, "", table, *([f"{empty} of the {n_bins} bins are empty."] if empty else [])]
+
+
+def _class_table(rows: ClassRows, found: ClassEvaluation) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for name in ("class", "rows", "share", "predicted", "error", "AUC", "recall", "precision"):
+        table.add_column(name, justify="left" if name == "class" else "right", no_wrap=True)
+    summary = found.by_class
+    for k in summary.worst_first[:MOST_CLASSES]:
+        table.add_row(
+            _plain(str(rows.classes[k])),
+            f"{summary.weight[k]:,.6g}",
+            percent(float(summary.observed_rate[k])),
+            percent(float(summary.mean_predicted[k])),
+            number(float(summary.calibration_error[k])),
+            _or_none(summary.roc_auc[k]),
+            _or_none(summary.recall[k]),
+            _or_none(summary.precision[k]),
+        )
+    return table
+
+
+def _plain(text: str) -> Any:
+    """Text of the user, cut to a cell and never read as markup."""
+    from rich.text import Text
+
+    return Text(text if len(text) <= 24 else text[:23] + "…")
+
+
+def _or_none(value: Any) -> str:
+    return "-" if math.isnan(float(value)) else f"{float(value):.3f}"
+
+
+def _confusion_words(confusion: metrics.Confusion) -> str:
+    return (
+        f"Taking the likeliest class is wrong in {percent(confusion.cost)} of the rows; the probabilities promise "
+        f"{percent(confusion.expected_cost)}. The most frequent mistakes:"
+    )
+
+
+def _confusion_table(mistaken: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for name in ("true", "taken for", "rows"):
+        table.add_column(name, justify="right" if name == "rows" else "left", no_wrap=True)
+    for line in mistaken:
+        table.add_row(_plain(str(line["true"])), _plain(str(line["decided"])), f"{line['weight']:,.6g}")
+    return table

@@ -1,0 +1,244 @@
+"""From the options to rows of K classes: which columns hold the scores, and which class each of them is of.
+
+The class of a column is what the star of a pattern stands for, or its name, or what `--classes` says; never its place.
+May import NumPy, `calibrant.data`, `calibrant._checks`, `calibrant.errors` and the modules of this folder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant import _checks
+from calibrant._checks import PROBABILITY_TOLERANCE, Floats
+from calibrant._kernels import softmax
+from calibrant.cli import _console
+from calibrant.cli._reading import Request, command
+from calibrant.cli._words import percent
+from calibrant.data._arrays import ClassRows
+from calibrant.data._columns import column_index
+from calibrant.data._engine import Engine
+from calibrant.data._files import read_many
+from calibrant.data._source import open_source
+from calibrant.errors import ColumnError, InputError
+
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class ClassRequest:
+    """What a command was asked to read: a request of a file, the columns of the scores, the names of the classes."""
+
+    file: Request
+    scores: tuple[str, ...]
+    classes: tuple[str, ...] | None
+
+
+class ScoreColumns(NamedTuple):
+    """The columns of the scores, in the order of the file or of the list, and the class of each."""
+
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+
+
+class ManyRows(NamedTuple):
+    """Checked rows of K classes, the columns they came from, and how many were left out for a missing cell."""
+
+    rows: ClassRows
+    columns: ScoreColumns
+    dropped: int
+
+
+def class_request(
+    file: Request, scores: Sequence[str] | None, classes: str | None, margin: float | None = None
+) -> ClassRequest:
+    """The request, once the options are known to fit together."""
+    if not scores:
+        raise InputError("--classes names the classes of the columns of --scores: give those columns with --scores.")
+    for option, value in _for_two_classes(file, margin):
+        if value is not None:
+            raise InputError(f"{option} is for two classes and --scores for three or more: leave one of them out.")
+    names = None if classes is None else tuple(name.strip() for name in classes.split(","))
+    return ClassRequest(file, tuple(scores), names)
+
+
+def _for_two_classes(file: Request, margin: float | None) -> tuple[tuple[str, Any], ...]:
+    """Options that have no meaning beside --scores, and their values."""
+    return ("--score", file.score), ("--pos-label", file.pos_label), ("--group", file.group), ("--margin", margin)
+
+
+# ---------------------------------------------------------------- columns
+
+
+def score_columns(request: ClassRequest) -> ScoreColumns:
+    """The columns that were asked for and their classes."""
+    file = request.file
+    with Engine() as engine:
+        names = open_source(engine, file.path, file.separator, file.decimal, file.header).names
+    taken = {name for name in (file.label, file.weight) if name is not None}
+    found = [pair for word in request.scores for pair in _matched(word, names, taken)]
+    columns, classes = tuple(name for name, _ in found), tuple(own for _, own in found)
+    _refuse_twice(columns, "--scores names the column {} twice")
+    if len(columns) < FEWEST:
+        raise ColumnError(
+            f"--scores must name a column for each of three or more classes, but it names {len(columns)}: "
+            f"{_checks.shown(columns)}. The columns are: {_checks.shown(names, 20)}. For two classes give the column "
+            f"of the event with --score."
+        )
+    classes = classes if request.classes is None else _as_listed(request.classes, columns)
+    _refuse_twice(classes, "the class {} has two columns: name the classes with --classes")
+    return ScoreColumns(columns, classes)
+
+
+def _matched(word: str, names: Sequence[str], taken: set[str]) -> list[tuple[str, str]]:
+    """Columns and classes of one pattern, of one name, or of a list of names with commas between."""
+    if word in names:
+        return [(word, word)]
+    if "*" in word and "," not in word:
+        return _matched_by_star(word, names, taken)
+    parts = [part.strip() for part in word.split(",") if part.strip()]
+    if len(parts) > 1:
+        return [pair for part in parts for pair in _matched(part, names, taken)]
+    name = names[column_index(names, word, "scores")]
+    return [(name, name.strip())]
+
+
+def _matched_by_star(word: str, names: Sequence[str], taken: set[str]) -> list[tuple[str, str]]:
+    if word.count("*") != 1:
+        raise InputError(f"--scores {word!r} has more than one star: a pattern has one, which stands for the class.")
+    before, after = (re.escape(part) for part in word.split("*"))
+    pattern = re.compile(f"{before}(.+){after}", re.DOTALL)
+    matches = [(name, pattern.fullmatch(name)) for name in names if name not in taken]
+    found = [(name, match[1].strip()) for name, match in matches if match is not None]
+    if not found:
+        raise ColumnError(
+            f"--scores {word!r} matches no column. The columns are: {_checks.shown(names, 20)}. A star stands for one "
+            f"letter or more."
+        )
+    return found
+
+
+def _as_listed(classes: tuple[str, ...], columns: tuple[str, ...]) -> tuple[str, ...]:
+    if len(classes) == len(columns) and all(classes):
+        return classes
+    raise InputError(
+        f"--classes must name the class of each of the {len(columns)} columns of --scores, in their order, but it "
+        f"names {len(classes)}. The classes: {_checks.shown(classes, 12)}. The columns: {_checks.shown(columns, 12)}."
+    )
+
+
+def _refuse_twice(values: tuple[str, ...], words: str) -> None:
+    twice = next((value for value in values if values.count(value) > 1), None)
+    if twice is not None:
+        raise ColumnError(f"{words.format(repr(twice))}.")
+
+
+# ---------------------------------------------------------------- rows
+
+
+def read_class_file(request: ClassRequest, reads: str) -> ManyRows:
+    """The rows of a file; `reads` is "probability" or "logit"."""
+    file, columns = request.file, score_columns(request)
+    label = file.label
+    if label is None:
+        raise ColumnError("Say which column says what happened, with --label NAME.")
+    with _console.working(f"Reading {file.path.name}") as progress:
+        read = read_many(
+            file.path,
+            scores=columns.names,
+            label=label,
+            weight=file.weight,
+            classes=columns.classes,
+            missing=file.missing,
+            separator=file.separator,
+            decimal=file.decimal,
+            header=file.header,
+            progress=progress,
+        )
+    if len(set(read.classes)) < len(read.classes):
+        raise ColumnError(
+            f"Two columns are of one class: as labels, the classes {_checks.shown(columns.classes, 12)} read as "
+            f"{_checks.shown(read.classes, 12)}. Name them with --classes."
+        )
+    scores = checked_scores(read.scores, reads)
+    weights = _checks.weights(read.weights, len(scores))
+    rows = ClassRows(scores, read.labels, weights, tuple(_known(label) for label in read.classes))
+    return ManyRows(rows.present(), columns, read.dropped)
+
+
+def _known(label: Any) -> Any:
+    assert label is not None
+    return label
+
+
+def checked_scores(scores: Floats, reads: str) -> Floats:
+    """Probabilities or logits; what cannot be either is refused in the words of the options."""
+    low, high = float(scores.min()), float(scores.max())
+    if reads == "probability" and not -PROBABILITY_TOLERANCE <= low <= high <= 1 + PROBABILITY_TOLERANCE:
+        outside = (scores < -PROBABILITY_TOLERANCE) | (scores > 1 + PROBABILITY_TOLERANCE)
+        row = int(outside.any(axis=1).argmax())
+        raise InputError(
+            f"The scores run from {low:.6g} to {high:.6g}, but probabilities lie in [0, 1]; the first that does not is "
+            f"{scores[row][outside[row]][0]:.6g} in data row {row + 1:,}. If they are logits or log-probabilities, "
+            f"fit and report take them with --from-logits; percentages must be divided by 100."
+        )
+    return _checks.class_scores(scores, "scores", reads=reads)
+
+
+def two_classes_occur(rows: ClassRows, what: str) -> None:
+    """Refuse rows of one class only."""
+    present = np.unique(rows.labels)
+    if len(present) < 2:
+        raise InputError(
+            f"All rows are of the class {rows.classes[int(present[0])]!r}: {what} needs rows of two classes or more."
+        )
+
+
+def as_probabilities(rows: ClassRows, from_logits: bool) -> ClassRows:
+    """The rows with the softmax of their logits."""
+    return rows._replace(scores=softmax.softmax(rows.scores)) if from_logits else rows
+
+
+def total_of(rows: ClassRows) -> float:
+    """The weight of all rows."""
+    return float(len(rows.labels)) if rows.weights is None else float(rows.weights.sum())
+
+
+# ---------------------------------------------------------------- words
+
+
+def class_rows_read(read: ManyRows, name: str) -> str:
+    """`1,797 rows of scores.csv in 10 classes, from '1' (183) to '8' (174).`."""
+    rows = read.rows
+    counts = np.bincount(rows.labels, rows.weights, minlength=len(rows.classes))
+    most, least = int(counts.argmax()), int(counts.argmin())
+    n, total = len(rows.labels), total_of(rows)
+    weighted = "" if total == n else f", total weight {total:,.6g}"
+    absent = int((counts == 0).sum())
+    none = f" Without rows: {_absent_words(rows, counts)}." if absent else ""
+    left = f" Left out: {read.dropped:,} with missing cells." if read.dropped else ""
+    return (
+        f"{_checks.plural(n, 'row')} of {name}{weighted}, {len(rows.classes)} classes: {rows.classes[most]!r} is the "
+        f"most frequent ({percent(counts[most] / total)}), {rows.classes[least]!r} the rarest "
+        f"({percent(counts[least] / total)}).{none}{left}"
+    )
+
+
+def _absent_words(rows: ClassRows, counts: Floats) -> str:
+    absent = [own for own, weight in zip(rows.classes, counts) if weight == 0]
+    return _checks.shown(absent, 8)
+
+
+def options_of(request: ClassRequest) -> list[str]:
+    """The options that say which columns are the scores."""
+    words = [word for pattern in request.scores for word in ("--scores", pattern)]
+    return words + ([] if request.classes is None else ["--classes", ",".join(request.classes)])
+
+
+def next_command(request: ClassRequest, *words: str) -> str:
+    """A command to run next on the same kind of file."""
+    return command(request.file, *words)

@@ -34,13 +34,18 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 
 # Where an outside library may be named; anywhere for those that are not here.
 DOORS = {
-    "narwhals": ("data/_frames.py", "maps/_expression.py"),
+    "narwhals": ("data/_frames.py", "data/_grouped.py", "maps/_base.py", "maps/_expression.py"),
     "duckdb": ("data/_engine.py",),
     "numba": ("_kernels/_compiled.py",),
     "threadpoolctl": ("_kernels/",),
     "scipy": ("_kernels/", "metrics/", "generative/"),
     "sklearn": ("calibrators/", "generative/", "_fitting.py", "data/_demo.py", "view/_report.py"),
-    "matplotlib": ("view/_displays.py", "view/_risk_based.py", "view/_threshold_display.py"),
+    "matplotlib": (
+        "view/_displays.py",
+        "view/_risk_based.py",
+        "view/_roc_surface_display.py",
+        "view/_threshold_display.py",
+    ),
     "altair": ("view/",),
     "vl_convert": ("view/",),
     "jinja2": ("view/_html.py",),

@@ -59,8 +59,11 @@ from .priors import estimate_prior as estimate_prior
 from .priors import label_shift_test as label_shift_test
 from .priors import shift_map as shift_map
 from .priors import undo_sampling as undo_sampling
+from .view import PartitionCurveDisplay as PartitionCurveDisplay
 from .view import ReliabilityDisplay as ReliabilityDisplay
 from .view import RiskBasedDisplay as RiskBasedDisplay
+from .view import RocSurfaceDisplay as RocSurfaceDisplay
+from .view import SimplexDisplay as SimplexDisplay
 from .view import ThresholdDisplay as ThresholdDisplay
 from .view import build_report as build_report
 

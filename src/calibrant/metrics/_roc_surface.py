@@ -101,6 +101,17 @@ class RocSurface:
     exact: bool
     classes: tuple[Any, ...]
 
+    @property
+    def volume(self) -> float:
+        """Volume of the convex hull of the points, the origin and the unit vectors; chance is 1 / K!."""
+        return _hull_volume(self.rates)
+
+    def upper_facets(self) -> Floats:
+        """Simplices (m, K, K) of the hull that face away from the origin in every coordinate; corners by rows."""
+        hull = _hull(self.rates)
+        outward = hull.equations[:, :-1].min(axis=1) > 1e-9
+        return np.asarray(hull.points[hull.simplices[outward]])
+
 
 def roc_surface(
     y_true: Any,
@@ -229,13 +240,16 @@ def volume_under_roc_surface(
 
 
 def _hull_volume(rates: Floats) -> float:
-    """Volume of the hull of the points, the origin and the unit vectors."""
+    volume = float(_hull(rates).volume)
+    return min(max(volume, 1 / math.factorial(rates.shape[1])), 1.0)
+
+
+def _hull(rates: Floats) -> Any:
+    """The hull of the points, the origin and the unit vectors."""
     from scipy.spatial import ConvexHull
 
     k = rates.shape[1]
-    corners = np.vstack([rates, np.zeros((1, k)), np.eye(k)])
-    volume = float(ConvexHull(corners).volume)
-    return min(max(volume, 1 / math.factorial(k)), 1.0)
+    return ConvexHull(np.vstack([rates, np.zeros((1, k)), np.eye(k)]))
 
 
 def _points(rows: Rows, what: str) -> Points:

@@ -101,6 +101,9 @@ def report(
     pos_label: options.PosLabel = None,
     method: options.MethodName = None,
     from_logits: options.FromLogits = False,
+    false_positive: _operating.FalsePositive = None,
+    false_negative: _operating.FalseNegative = None,
+    prevalence: _operating.Prevalence = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -131,7 +134,8 @@ def report(
     request = Request(
         scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, from_logits, group
     )
-    run_report(request, method=method, output=output, margin=margin, as_json=json, force=force)
+    acting = {"false_positive": false_positive, "false_negative": false_negative, "new_prevalence": prevalence}
+    run_report(request, acting=acting, method=method, output=output, margin=margin, as_json=json, force=force)
 
 
 @app.command(

@@ -33,6 +33,8 @@ def _cost(name: str, help: str) -> typer.models.OptionInfo:
     return option
 
 
+FalsePositive = Annotated[float | None, _cost("--false-positive", "Of acting on a row without the event.")]
+FalseNegative = Annotated[float | None, _cost("--false-negative", "Of leaving an event alone.")]
 Prevalence = Annotated[
     float | None,
     typer.Option("--prevalence", metavar="SHARE", help="Move everything to this share of events.", show_default=False),
@@ -58,8 +60,8 @@ def threshold(
             show_default=False,
         ),
     ] = None,
-    false_positive: Annotated[float | None, _cost("--false-positive", "Of acting on a row without the event.")] = None,
-    false_negative: Annotated[float | None, _cost("--false-negative", "Of leaving an event alone.")] = None,
+    false_positive: FalsePositive = None,
+    false_negative: FalseNegative = None,
     true_positive: Annotated[float, _cost("--true-positive", "Of acting on an event; a gain is negative.")] = 0.0,
     true_negative: Annotated[float, _cost("--true-negative", "Of leaving a row without the event alone.")] = 0.0,
     at_least: Annotated[

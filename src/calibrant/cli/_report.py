@@ -23,6 +23,7 @@ DEMO_TITLE = "calibrant demo: is it an 8?"
 def run_report(
     request: Request,
     *,
+    acting: dict[str, float | None] | None = None,
     method: _methods.Method | None,
     output: Path | None,
     margin: float | None,
@@ -47,6 +48,7 @@ def run_report(
             title=f"Calibration of {name}",
             source=str(request.path),
             date=date.today().isoformat(),
+            **(acting or {}),  # type: ignore[arg-type]
             groups=rows.groups,
             margin=margin,
         )

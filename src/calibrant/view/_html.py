@@ -17,6 +17,7 @@ from markupsafe import Markup
 from calibrant.view import _charts, _svg
 from calibrant.view._curves import SWEEP_BINS, Bin
 from calibrant.view._measured import Number, Side
+from calibrant.view._operating_page import operating_page
 from calibrant.view._proof import Interval, Proof
 from calibrant.view._report import Report
 from calibrant.view._words import count, counted, decimals_for, fixed, general, percent, percent_decimals, signed
@@ -81,6 +82,7 @@ def _content(report: Report) -> dict[str, Any]:
         "sweep_range": _sweep_range(sides),
         "groups": _groups(report),
         "roc_chart": Markup(_charts.roc_chart(report.roc, report.roc_after, _roc_words(report))),
+        "operating": operating_page(report.operating),
         "marks": {side: Markup(_legend_mark(side)) for side in ("before", "after")},
         "hollow_mark": Markup(_legend_mark("before", hollow=True)),
     }

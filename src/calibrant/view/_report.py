@@ -32,7 +32,7 @@ from calibrant.data._output import written_beside
 from calibrant.errors import CalibrantWarning, InputError, InputTypeError
 from calibrant.metrics._inputs import binary_input
 from calibrant.metrics._intervals import inner_share
-from calibrant.view import _curves, _evidence, _measured
+from calibrant.view import _curves, _evidence, _measured, _operating
 from calibrant.view._findings import Headline, headline
 from calibrant.view._group_table import GroupTable, group_table
 from calibrant.view._map_card import MapCard, map_card
@@ -80,6 +80,8 @@ class Report:
         What the map gains out of fold.
     roc, roc_after : Roc
         The ROC curve of the scores and of the cross-fitted probabilities, thinned.
+    operating : Operating or None
+        Where to act for what errors cost, what that does, and at other prevalences.
     groups : GroupTable or None
         The probabilities as given, segment by segment.
     """
@@ -96,6 +98,7 @@ class Report:
     gain: _measured.Gain | None
     roc: _curves.Roc
     roc_after: _curves.Roc | None
+    operating: _operating.Operating | None
     groups: GroupTable | None
 
     def to_json(self) -> str:
@@ -145,6 +148,9 @@ def build_report(
     n_folds: int = 5,
     margin: float | None = None,
     groups: Any = None,
+    false_positive: float | None = None,
+    false_negative: float | None = None,
+    new_prevalence: float | None = None,
     sample_weight: Any = None,
     pos_label: Label | None = None,
     random_state: Any = 0,
@@ -169,6 +175,10 @@ def build_report(
         share when that is less. The page says whether the rows show calibration within it.
     groups : array-like of shape (n,), optional
         The segment of each row (with weight above zero): the probabilities as given are judged in each.
+    false_positive, false_negative : float, optional
+        What errors cost, for the operating point; without them acting on everybody and on nobody costs the same.
+    new_prevalence : float, optional
+        One more prevalence to show the operating point at.
     sample_weight : array-like of shape (n,), optional
         Frequencies.
     pos_label : label, optional
@@ -204,6 +214,7 @@ def build_report(
     given = binary_input(y_true, y_prob, sample_weight, pos_label, reads=reads, what="build_report")
     _checks.both_classes(given.total_positives, given.total_negatives, "build_report")
     table, read_as = _read_scores(given.distinct, reads)
+    costs = _operating.prices(false_positive, false_negative, table.prevalence)
     used, chosen = _choose(calibrator, read_as)
     folds = min(n_folds, most_folds(table))
     fits = _fit(used, table, folds, random_state)
@@ -222,6 +233,7 @@ def build_report(
         gain=parts.evidence.gain,
         roc=_curves.roc(table),
         roc_after=None if fits.after is None else _curves.roc(fits.after),
+        operating=_operating.operating(_probabilities_before(table, read_as), fits.after, costs, new_prevalence),
         groups=None if groups is None else group_table(given, groups, read_as, limit),
     )
 

@@ -14,9 +14,9 @@ import pytest
 from sklearn.base import clone
 
 import calibrant as ca
-from calibrant.errors import FitWarning
+from calibrant.errors import CalibrantWarning, FitWarning
 from calibrant.maps import Map
-from catalogue import BINARY, CALIBRATOR_CLASSES, MANY, as_read, binary_rows, class_rows, mirrored, named
+from catalogue import BINARY, CALIBRATOR_CLASSES, MANY, Binary, as_read, binary_rows, class_rows, mirrored, named
 
 every_binary = pytest.mark.parametrize("case", **named(BINARY))
 every_many = pytest.mark.parametrize("case", **named(MANY))
@@ -470,3 +470,18 @@ def test_one_against_the_rest_of_a_row_of_zeros_is_uniform():
     p = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]])
     made = ca.OneVsRest(ca.IsotonicCalibration()).fit(p, [0, 1, 2]).map_
     np.testing.assert_allclose(made([0.34, 0.33, 0.33]), np.full(3, 1 / 3))
+
+
+@pytest.mark.parametrize("case", [case for case in BINARY if case.reads == "probability"], ids=lambda case: case.name)
+def test_probabilities_next_to_zero_and_one_are_read(case: Binary) -> None:
+    """Saturated models give 1e-200 and 0 side by side: the map stays finite, and saves."""
+    rng = np.random.default_rng(5)
+    z = rng.normal(0, 3, 400)
+    y = (rng.random(400) < 1 / (1 + np.exp(-z))).astype(int)
+    p = 1 / (1 + np.exp(-40 * z))
+    p[:6] = [0.0, 1e-300, 1e-200, 1e-40, 1.0, 1 - 2**-53]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrantWarning)
+        fitted = case.make().fit(p, y)
+    assert Map.from_dict(fitted.map_.to_dict()) == fitted.map_
+    assert np.isfinite(fitted.map_(np.array([0.0, 5e-324, 1e-250, 0.5, 1.0]))).all()

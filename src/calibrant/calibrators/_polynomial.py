@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from calibrant._checks import Floats
-from calibrant._kernels import newton
+from calibrant._kernels import newton, softmax
 from calibrant._parameters import Flag, Rule
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.calibrators._logistic import logit_of_rate, platt_targets, warn_separable
@@ -216,7 +216,8 @@ class BetaCalibration(BinaryCalibrator):
             fit = target.fit(x1, x2)
         inside = fit.outcome == newton.OK and fit.coefficients[1] >= 0 and fit.coefficients[2] >= 0
         self.c_, self.a_, self.b_ = map(float, fit.coefficients if inside else _one_logarithm(x1, x2, target))
-        return BetaMap(table.classes, self.a_, self.b_, self.c_, *np.log(inner_ends(table)).tolist())
+        ends = softmax.log_floored(np.array(inner_ends(table)))
+        return BetaMap(table.classes, self.a_, self.b_, self.c_, *ends.tolist())
 
 
 def _one_logarithm(x1: Floats, x2: Floats, target: Likelihood) -> Floats:

@@ -185,6 +185,15 @@ def test_two_classes_are_isotonic_regression():
         np.testing.assert_allclose(fitted.map_(scores), pooled(scores, y, w), rtol=1e-14, atol=1e-300)
 
 
+def test_two_classes_and_many_rows():
+    rng = np.random.default_rng(0)
+    p = rng.random(80_000)
+    y = (rng.random(80_000) < p**2).astype(int)
+    fitted = ca.RecursivePartitioning(smoothing=0).fit(p, y)
+    steps = ca.IsotonicCalibration(interpolation="step").fit(p, y)
+    np.testing.assert_allclose(fitted.map_(p), steps.map_(p), rtol=1e-14)
+
+
 def test_two_classes_on_a_grid_are_isotonic_regression_of_the_cells():
     for seed in range(60):
         p, y, w = problem(2, 60, seed, weights=True)

@@ -98,8 +98,8 @@ def partition(cells: Cells, points: Floats | None, cycles: bool, most_leaves: in
     if points is not None:
         below, above = points[:, 0], points[:, 1]
         thresholds = np.where(np.abs(below + above - 1) < 1e-9, above, (1 + above - below) / 2)
-    weights = cells.counts.sum(axis=1)
-    return grow_binary(cells.scores[:, 1], cells.counts[:, 1], weights, thresholds, most_leaves)
+    scores, positives = np.ascontiguousarray(cells.scores[:, 1]), np.ascontiguousarray(cells.counts[:, 1])
+    return grow_binary(scores, positives, cells.counts.sum(axis=1), thresholds, most_leaves)
 
 
 # ---------------------------------------------------------------- split points

@@ -1,9 +1,10 @@
 """Recursive partitioning: seconds against budgets, how the cost grows, and what each option buys.
 
-    python benchmarks/partitioning.py [--covertype FOLDER] [--only speed|growth|quality]
+    python benchmarks/partitioning.py [--covertype FOLDER] [--only speed|growth|quality|claims|pictures]
 
 FOLDER holds Cover2Pcal.npy, Cover2Ycal.npy, ...Ptest.npy, ...Ytest.npy and the same for Cover3: probabilities of a
 logistic regression and one-hot labels, 500 calibration and 1,000 test rows. Without it those lines are left out.
+`--only pictures` makes those of the documentation again, in docs/.
 """
 
 from __future__ import annotations
@@ -178,11 +179,84 @@ def _loss(method: Any, cal: Part, test: Part) -> str:
     return f"{loss:.4f}"
 
 
+# ---------------------------------------------------------------- claims of the source
+
+
+def claims(sets: int = 400) -> None:
+    """On small random sets of three classes: does the volume rise, does every recorded split survive calibration?"""
+    print("| criterion | sets | volume rises | splits recorded | of them on the calibrated surface |")
+    print("|---|--:|--:|--:|--:|")
+    for criterion in ("pair", "cycle"):
+        rises = recorded = kept = done = 0
+        for seed in range(sets):
+            rng = np.random.default_rng(seed)
+            n = int(rng.integers(8, 40))
+            p = np.round(rng.dirichlet(np.ones(3), n) * 2**20) / 2**20
+            p[:, 2] = 1 - p[:, 0] - p[:, 1]  # rows that sum to 1 exactly are not divided by their sum
+            y = (rng.random((n, 1)) > (0.7 * p + 0.1).cumsum(axis=1)).sum(axis=1).clip(0, 2)
+            if len(np.unique(y)) < 3:
+                continue
+            done += 1
+            fitted = ca.RecursivePartitioning(criterion, 0, "points").fit(p, y)
+            after = fitted.predict_proba(p)
+            rises += ca.volume_under_roc_surface(y, after) > ca.volume_under_roc_surface(y, p) + 1e-9
+            recorded += len(fitted.splits_)
+            kept += sum(_survives(p, after, gamma) for gamma in fitted.splits_)
+        print(f"| {criterion} | {done} | {rises} | {recorded} | {kept} |", flush=True)
+    print()
+
+
+def _survives(p: np.ndarray, after: np.ndarray, gamma: np.ndarray) -> bool:
+    """Whether some split point sends the calibrated rows where gamma sent the scores: no negative cycle of gaps."""
+    region = (p - gamma).argmax(axis=1)
+    least = np.full((3, 3), np.inf)
+    for i in np.unique(region):
+        inside = after[region == i]
+        least[i] = (inside[:, [i]] - inside).min(axis=0)
+    pairs = [least[i, j] + least[j, i] for i, j in ((0, 1), (0, 2), (1, 2))]
+    cycles = [least[0, 1] + least[1, 2] + least[2, 0], least[0, 2] + least[2, 1] + least[1, 0]]
+    return min(*pairs, *cycles) >= -1e-12
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def pictures() -> None:
+    """The pictures of docs/recursive_partitioning.md."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    docs = Path(__file__).resolve().parents[1] / "docs"
+    (p, y), (q, z) = naive_bayes()
+    few = (p[:500], y[:500])
+    shown = {
+        "recursive partitioning": ca.RecursivePartitioning(),
+        "one-vs-rest isotonic": ca.OneVsRest(ca.IsotonicCalibration(smoothing=1.0)),
+        "toward temperature, 10 trees": ca.RecursivePartitioning(toward="temperature", n_trees=10),
+    }
+    figure, axes = plt.subplots(1, 3, figsize=(12, 3.9), layout="constrained")
+    for ax, (name, method) in zip(axes, shown.items()):
+        first = ax is axes[0]
+        ca.SimplexDisplay.from_estimator(method.fit(*few), *(few if first else ()), ax=ax)
+        ax.set_title(name, fontsize="medium")
+    figure.savefig(docs / "partition_simplex.png", dpi=90)
+    tree = ca.RecursivePartitioning().fit(*few)
+    both = {"before": few[0], "after": tree.predict_proba(few[0])}
+    ca.RocSurfaceDisplay.from_predictions(few[1], both).figure_.savefig(docs / "partition_surface.png", dpi=90)
+    rows = {"calibration rows": few, "other rows": (q[:1000], z[:1000])}
+    ca.PartitionCurveDisplay.from_estimator(tree, rows).figure_.savefig(docs / "partition_leaves.png", dpi=90)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--covertype", type=Path)
-    parser.add_argument("--only", choices=["speed", "growth", "quality"])
+    parser.add_argument("--only", choices=["speed", "growth", "quality", "claims", "pictures"])
     options = parser.parse_args()
+    if options.only == "pictures":
+        pictures()
+        return
     header("Recursive partitioning")
     if options.only in (None, "speed"):
         speed(options.covertype)
@@ -190,6 +264,8 @@ def main() -> None:
         growth()
     if options.only in (None, "quality"):
         quality(options.covertype)
+    if options.only in (None, "claims"):
+        claims()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from catalogue import class_rows
 def problem(k, n, seed, *, ties=False, weights=False):
     """Scores, labels that follow them loosely, weights."""
     rng = np.random.default_rng(seed)
-    p = rng.dirichlet(np.ones(k), n)
+    p = np.floor(rng.dirichlet(np.ones(k), n) * 2**20) / 2**20
+    p[:, -1] = 1 - p[:, :-1].sum(axis=1)  # rows that sum to 1 exactly are used as they are
     if ties:
         counts = rng.multinomial(6, np.full(k, 1 / k), n)
         p = counts / 6

@@ -113,8 +113,9 @@ def threshold(
 ) -> None:
     """Choose where to act, from costs or limits, and tell what that does.
 
-    One acts where the probability is at least the threshold. Every threshold is tried on rows with known labels; they
-    should be rows that neither the model nor the map was fitted on.
+    One acts where the probability is at least the threshold.
+
+    Every threshold is tried on rows with known labels, which neither the model nor the map should have seen.
     """
     from calibrant.cli._limits import limits_of
     from calibrant.cli._reading import Request
@@ -188,8 +189,9 @@ def monitor(
 ) -> int:
     """Watch calibrated probabilities in production: raise an alarm, name the cause, propose a repair.
 
-    Batches have labels when --label names their column, and none otherwise; labels may come later, with
-    --labels-only. However often one looks, the chance of ever raising a false alarm stays below alpha.
+    Batches have labels when --label names their column; labels may also come later, with --labels-only.
+
+    However often one looks, the chance of ever raising a false alarm stays below alpha.
 
     Exit codes: 0 no alarm, 3 alarm, 2 the input is wrong.
     """

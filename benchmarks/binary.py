@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 from sklearn.calibration import _SigmoidCalibration, calibration_curve
@@ -99,6 +100,33 @@ def measures(n: int) -> Iterator[Row]:
     yield measure("ROC AUC, margins", n, lambda: calibrant.roc_auc(y, margin), lambda: roc_auc_score(y, margin))
 
 
+def more(n: int) -> Iterator[Row]:
+    """The other calibrators, against packages that are installed."""
+    p, _, y, _ = rows_of(n)
+    columns = np.column_stack([1 - p, p])
+
+    def venn_abers_peer() -> object:
+        from venn_abers import VennAbers
+
+        fitted = VennAbers()
+        fitted.fit(columns, y)
+        return fitted.predict_proba(columns[:1000])
+
+    def betacal_peer() -> object:
+        from betacal import BetaCalibration
+
+        return BetaCalibration(parameters="abm").fit(p[:, None], y)
+
+    small = n <= 1_000_000
+    venn = venn_abers_peer if find_spec("venn_abers") and small else None
+    beta = betacal_peer if find_spec("betacal") and small else None
+    yield measure("Venn-Abers fit", n, lambda: calibrant.VennAbers().fit(p, y), venn, "venn-abers")
+    yield measure("beta fit", n, lambda: calibrant.BetaCalibration().fit(p, y), beta, "betacal")
+    yield measure("quadratic fit", n, lambda: calibrant.QuadraticLogit().fit(p, y), None, "")
+    yield measure("spline fit", n, lambda: calibrant.SplineCalibration().fit(p, y), None, "")
+    yield measure("automatic choice", n, lambda: calibrant.AutoCalibrator().fit(p, y), None, "")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
@@ -106,7 +134,7 @@ def main() -> None:
     options = parser.parse_args()
     header("Binary calibrators and measures")
     for n in options.sizes:
-        for group in (isotonic, platt, affine, measures):
+        for group in (isotonic, platt, affine, measures, more):
             if options.only in group.__name__:
                 print_rows(list(group(n)))
                 print()

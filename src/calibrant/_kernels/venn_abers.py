@@ -30,27 +30,20 @@ def _label_one(positives: Floats, weights: Floats) -> Floats:
     np.cumsum(weights, out=x[1:])
     np.cumsum(positives, out=y[1:])
     if size < MANY:
-        out = [0.0] * (2 * size - 1)
-        _bridges.function(x.tolist(), y.tolist(), [0] * size, [0] * size, out)
+        points, out, following = (x.tolist(), y.tolist()), [0.0] * (2 * size - 1), [0] * size
+        _followers.function(*points, following)
+        _bridges.function(*points, following, [0] * size, out)
         return np.asarray(np.clip(np.array(out), 0.0, 1.0))
     values = np.empty(2 * size - 1)
-    _bridges(x, y, np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64), values)
+    follower = np.empty(size, dtype=np.int64)
+    _followers(x, y, follower)
+    _bridges(x, y, follower, np.empty(size, dtype=np.int64), values)
     return np.asarray(np.clip(values, 0.0, 1.0))
 
 
-@compiled("FFI*I*F*")
-def _bridges(
-    x: Sequence[float],
-    y: Sequence[float],
-    follower: MutableSequence[int],
-    stack: MutableSequence[int],
-    out: MutableSequence[float],
-) -> None:
-    """Write the slope of the touching line at each place.
-
-    `follower[k]` is the next vertex after k of the lower hull of the points from k on; `stack` holds the lower hull of
-    the points so far.
-    """
+@compiled("FFI*")
+def _followers(x: Sequence[float], y: Sequence[float], follower: MutableSequence[int]) -> None:
+    """Write the next vertex after k of the lower hull of the points from k on."""
     last = len(x) - 1
     follower[last] = last
     for k in range(last - 1, -1, -1):
@@ -61,6 +54,18 @@ def _bridges(
                 break
             j = n
         follower[k] = j
+
+
+@compiled("FFII*F*")
+def _bridges(
+    x: Sequence[float],
+    y: Sequence[float],
+    follower: Sequence[int],
+    stack: MutableSequence[int],
+    out: MutableSequence[float],
+) -> None:
+    """Write the slope of the touching line at each place; `stack` holds the lower hull of the points so far."""
+    last = len(x) - 1
     top, at, right = -1, 0, 0
     for place in range(2 * last + 1):
         s = (place + 1) // 2

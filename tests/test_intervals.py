@@ -160,6 +160,26 @@ def test_the_ends_are_honest():
     assert ca.estimate(ca.score_decomposition, [1, 0], [0.0, 0.5], score="log").miscalibration.value == math.inf
 
 
+def test_infinite_losses_are_compared_or_refused():
+    worse = ca.compare(ca.log_loss, [1, 0, 1], [0.0, 0.5, 0.8], [0.4, 0.5, 0.8])
+    assert worse.value == worse.low == math.inf
+    with pytest.raises(ca.errors.InputError, match="both forecasts have an infinite log loss"):
+        ca.compare(ca.log_loss, [1, 0], [0.0, 0.5], [0.0, 0.4])
+
+
+def test_bootstraps_of_a_handful_of_rows():
+    one = ca.estimate(ca.brier_score, [1], [0.3], n_resamples=40)
+    assert one.low <= one.value <= one.high
+    with pytest.raises(ca.errors.InputError, match="separate the classes"):
+        ca.estimate(ca.calibration_slope_intercept, [0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9], n_resamples=200)
+
+
+def test_tiny_probabilities_do_not_underflow():
+    p = np.array([1e-160, 1e-300, 0.0, 1e-100])
+    assert ca.calibration_error([0, 0, 0, 0], p).value < 1e-50
+    assert ca.calibration_verdict([0, 0, 0, 1], p, margin=0.01).rows_needed > 0
+
+
 def test_values_are_the_measures():
     rows = binary_rows()
     for measure in ONE_NUMBER:

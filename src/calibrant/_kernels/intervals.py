@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+VANISHING = 1e-200
 LOW_LUCK = 0.1
 """A T below this quantile of its null distribution narrows the interval no further."""
 
@@ -63,7 +64,7 @@ def share_below(value: float, truth: float, spread: Spread) -> float:
 
     variance = 2 * spread.squares + 4 * spread.largest * truth
     third = 8 * spread.cubes + 24 * spread.largest**2 * truth
-    if variance <= 0:
+    if variance <= VANISHING:
         return float(value >= truth)
     scale = third / (2 * variance)
     shape = variance / scale**2
@@ -76,7 +77,7 @@ def value_at(share: float, truth: float, spread: Spread) -> float:
     from scipy.special import gammaincinv
 
     variance = 2 * spread.squares + 4 * spread.largest * truth
-    if variance <= 0:
+    if variance <= VANISHING:
         return truth
     scale = (8 * spread.cubes + 24 * spread.largest**2 * truth) / (2 * variance)
     shape = variance / scale**2

@@ -100,20 +100,26 @@ def draw_clusters(
     return draw
 
 
-def resampled(draw: Draw, measures: Sequence[Measure], size: int, seed: np.random.Generator) -> Floats:
-    """Values of the measures, (value, resample), on `size` resamples; one without both classes is drawn again."""
+def resampled(
+    draw: Draw, classes: tuple[bool, bool], measures: Sequence[Measure], size: int, seed: np.random.Generator
+) -> Floats:
+    """Values of the measures, (value, resample), on `size` resamples.
+
+    One that lacks a class which the rows have (`classes`: positives, negatives) is drawn again.
+    """
     counts = [min(BLOCK, size - first) for first in range(0, size, BLOCK)]
     children = seed.spawn(len(counts))
 
     def block(rng: np.random.Generator, count: int) -> Floats:
         hits, misses = draw(rng, count)
         for _ in range(100):
-            poor = (hits.sum(axis=1) == 0) | (misses.sum(axis=1) == 0)
+            poor = (classes[0] & (hits.sum(axis=1) == 0)) | (classes[1] & (misses.sum(axis=1) == 0))
             if not poor.any():
                 break
             again = draw(rng, int(poor.sum()))
             hits[poor], misses[poor] = again
-        return np.vstack([measure(hits, misses) for measure in measures])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.vstack([measure(hits, misses) for measure in measures])
 
     def run(first: int) -> list[Floats]:
         return [block(rng, count) for rng, count in zip(children[first::2], counts[first::2])]

@@ -29,16 +29,29 @@ def bootstrapped(
     table = design.distinct
     found = resample.cells(_log_odds(measure, table), table.positives, table.negatives, table.squared_weights)
     values, measures = _measures(measure, table, found, options)
-    draws = resample.resampled(_draw(design, found), measures, size, generator(0 if rng is None else rng))
+    classes = table.total_positives > 0, table.total_negatives > 0
+    draws = resample.resampled(_draw(design, found), classes, measures, size, generator(0 if rng is None else rng))
+    _refuse_separable(measure, draws, (1 - level) / 4)
     hits, misses = found.positives[None], found.negatives[None]
     method = f"bootstrap, {size:,} resamples of {len(found.starts):,} cells"
     tails = [(1 - level) / 2, (1 + level) / 2]
     made = {}
     of_cells = np.vstack([part(hits, misses) for part in measures])[:, 0]
     for (name, value), coarse, drawn in zip(values.items(), of_cells, draws):
-        low, high = np.quantile(drawn, tails) + (value - coarse)
-        made[name] = Estimate(value, float(low), float(high), level, method)
+        low, high = np.nanquantile(drawn, tails) + (value - coarse)
+        made[name] = Estimate(value, min(float(low), value), max(float(high), value), level, method)
     return made
+
+
+def _refuse_separable(measure: Any, draws: Any, allowed: float) -> None:
+    """Leave out the few resamples without a finite value; too many of them leave no interval."""
+    lost = ~np.isfinite(draws)
+    if lost.any(axis=0).mean() > allowed:
+        raise InputError(
+            f"{measure.__name__} has no finite value on many resamples, because they separate the classes: there are "
+            f"too few rows for a bootstrap. Leave out n_resamples."
+        )
+    draws[lost] = np.nan
 
 
 def _log_odds(measure: Any, table: ScoreTable) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 from calibrant._checks import Floats
 from calibrant._kernels import intervals
+from calibrant.errors import InputError
 from calibrant.metrics import _calibration, _ranking, _scores
 from calibrant.metrics._design import Design, clustered_square
 from calibrant.metrics._influence import (
@@ -59,6 +60,7 @@ class DecompositionEstimates:
     uncertainty: Estimate
 
 
+EDGE = 1e-12
 Estimates = Estimate | CalibrationLineEstimates | DecompositionEstimates
 READS_SCORES = (_ranking.roc_auc, _ranking.average_precision)
 ONE_NUMBER: dict[Callable[..., Any], Callable[..., Influence]] = {
@@ -114,11 +116,11 @@ def interval_of(found: Influence, variance: float, level: float, design: Design)
     value, error = found.value, intervals.normal_quantile(level) * math.sqrt(variance)
 
     def made(low: float, high: float) -> Estimate:
-        return Estimate(value, low, high, level, found.method)
+        return Estimate(value, min(low, value), max(high, value), level, found.method)
 
     if not math.isfinite(value):
         return made(value, value)
-    if found.scale in ("unit", "logit") and (value in (0.0, 1.0) or _smaller_class(design) < 2):
+    if found.scale in ("unit", "logit") and (not EDGE < value < 1 - EDGE or _smaller_class(design) < 2):
         return _all_or_nothing(value, level, design)
     if found.scale == "positive" and value == 0:
         bound = 1 - ((1 - level) / 2) ** (1 / design.units)
@@ -140,10 +142,10 @@ def _all_or_nothing(value: float, level: float, design: Design) -> Estimate:
     """Ranking without an error, or with one row of a class: the binomial bound of as many rows as the smaller class."""
     count = min(_smaller_class(design), design.units)
     bound = ((1 - level) / 2) ** (1 / max(count, 1.0))
-    low, high = (bound, 1.0) if value == 1 else (0.0, 1 - bound)
-    if value not in (0.0, 1.0):
+    low, high = (bound, 1.0) if value >= 1 - EDGE else (0.0, 1 - bound)
+    if EDGE < value < 1 - EDGE:
         low, high = 0.0, 1.0
-    return Estimate(value, low, high, level, "binomial bound of the smaller class")
+    return Estimate(value, min(low, value), max(high, value), level, "binomial bound of the smaller class")
 
 
 # ---------------------------------------------------------------- two forecasts
@@ -190,7 +192,9 @@ def _pair(
     apart = first.of(a.distinct, a.table.scores, rows._labels) - second.of(b.distinct, b.table.scores, rows._labels)
     one, other = values or (first.value, second.value)
     variance = paired_variance(rows.weight, apart, a.cluster) + chance
-    value = one - other if math.isfinite(one) or math.isfinite(other) else math.nan
+    if math.isinf(one) and math.isinf(other):
+        raise InputError("compare: both forecasts have an infinite log loss; eps= floors it, brier_score is finite.")
+    value = one - other
     half = intervals.normal_quantile(level) * math.sqrt(variance) if math.isfinite(value) else 0.0
     return Estimate(value, value - half, value + half, level, "paired differences of the rows")
 

@@ -73,6 +73,8 @@ def of_log_loss(table: ScoreTable, eps: float | None = None) -> Influence:
         did_not = -np.log(np.maximum(1 - table.scores, floor))
     if np.isfinite(value):  # what did not occur needs no number
         happened, did_not = (np.where(np.isfinite(loss), loss, 0.0) - value for loss in (happened, did_not))
+    else:
+        happened = did_not = np.zeros_like(table.scores)
     most = -math.log(eps) if eps else math.inf
     return Influence(value, happened, did_not, "positive", "mean of independent losses", most)
 
@@ -105,7 +107,7 @@ def of_line(table: ScoreTable) -> dict[str, Influence]:
 
 def of_auc(table: ScoreTable) -> Influence:
     """DeLong, DeLong, Clarke-Pearson (1988): its variance is that of these influences."""
-    value, hits, misses = roc_auc(table), table.positives, table.negatives
+    value, hits, misses = min(roc_auc(table), 1.0), table.positives, table.negatives
     n_hits, n_misses = table.total_positives, table.total_negatives
     below = (np.cumsum(misses) - misses / 2) / n_misses
     above = (np.cumsum(hits[::-1])[::-1] - hits / 2) / n_hits
@@ -123,7 +125,8 @@ def of_auc(table: ScoreTable) -> Influence:
 
 def of_average_precision(table: ScoreTable) -> Influence:
     """A row moves the precision at every threshold below its score, and a positive adds its own."""
-    value, hits, misses, total = average_precision(table), table.positives, table.negatives, table.total_weight
+    value, total = min(average_precision(table), 1.0), table.total_weight
+    hits, misses = table.positives, table.negatives
     found = np.cumsum(hits[::-1])[::-1] / total
     wrong = np.cumsum(misses[::-1])[::-1] / total
     taken = (found + wrong) ** 2

@@ -48,7 +48,7 @@ WRONG = {
     ),
     "negative weight": ("p,y,w\n.1,0,1\n.2,1,-1\n", (*FIT, "--weight", "w"), "a weight cannot be negative"),
     "no weight": ("p,y,w\n.1,0,0\n.2,1,0\n", (*FIT, "--weight", "w"), "zero"),
-    "unknown method": ("p,y\n.1,0\n", (*FIT, "--method", "magic"), "--method: 'magic' is not one of 'affine'"),
+    "unknown method": ("p,y\n.1,0\n", (*FIT, "--method", "magic"), "--method: 'magic' is not one of 'auto'"),
     "method and logits": ("p,y\n.1,0\n.2,1\n", (*FIT, "--method", "platt", "--from-logits"), "affine, temperature"),
     "unknown option": (
         "p,y\n.1,0\n",

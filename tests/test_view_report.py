@@ -439,8 +439,8 @@ def test_bad_arguments_are_named(arguments, error, message):
 def test_bad_rows_are_refused():
     with pytest.raises(InputError, match="only the positive class"):
         build_report([1, 1], [0.2, 0.8])
-    with pytest.raises(InputError, match="for two classes"):
-        build_report([0, 1, 2], np.eye(3))
+    with pytest.raises(InputError, match="pos_label is for two classes"):
+        build_report([0, 1, 2], np.eye(3), pos_label=2)
     with pytest.raises(InputError, match="reads probabilities"):
         build_report([0, 1, 1], [-2.0, 0.1, 3.0], calibrator=AffineLogit())
     assert build_report([0, 1, 1], [-2.0, 0.1, 3.0], calibrator=PlattScaling()).before is None

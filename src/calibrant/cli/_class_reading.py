@@ -54,21 +54,18 @@ class ManyRows(NamedTuple):
 
 
 def class_request(
-    file: Request, scores: Sequence[str] | None, classes: str | None, margin: float | None = None
+    file: Request, scores: Sequence[str] | None, classes: str | None, **for_two_classes: Any
 ) -> ClassRequest:
-    """The request, once the options are known to fit together."""
+    """The request, once the options are known to fit together; `for_two_classes` are more options, by name."""
     if not scores:
         raise InputError("--classes names the classes of the columns of --scores: give those columns with --scores.")
-    for option, value in _for_two_classes(file, margin):
+    alone = {"score": file.score, "pos_label": file.pos_label, "group": file.group, **for_two_classes}
+    for name, value in alone.items():
         if value is not None:
+            option = "--" + name.replace("_", "-")
             raise InputError(f"{option} is for two classes and --scores for three or more: leave one of them out.")
     names = None if classes is None else tuple(name.strip() for name in classes.split(","))
     return ClassRequest(file, tuple(scores), names)
-
-
-def _for_two_classes(file: Request, margin: float | None) -> tuple[tuple[str, Any], ...]:
-    """Options that have no meaning beside --scores, and their values."""
-    return ("--score", file.score), ("--pos-label", file.pos_label), ("--group", file.group), ("--margin", margin)
 
 
 # ---------------------------------------------------------------- columns
@@ -214,7 +211,7 @@ def total_of(rows: ClassRows) -> float:
 def class_rows_read(read: ManyRows, name: str) -> str:
     """`1,797 rows of scores.csv in 10 classes, from '1' (183) to '8' (174).`."""
     rows = read.rows
-    counts = np.bincount(rows.labels, rows.weights, minlength=len(rows.classes))
+    counts = np.bincount(rows.labels, rows.weights, minlength=len(rows.classes)).astype(np.float64)
     most, least = int(counts.argmax()), int(counts.argmin())
     n, total = len(rows.labels), total_of(rows)
     weighted = "" if total == n else f", total weight {total:,.6g}"

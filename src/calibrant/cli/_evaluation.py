@@ -81,7 +81,7 @@ def _judge_probabilities(found: Evaluation, table: ScoreTable, n_bins: int) -> N
         name: float(getattr(parts, name)) for name in ("miscalibration", "discrimination", "uncertainty")
     }
     _judge_line(found, table)
-    found.calibration_error = _binned(table, n_bins)
+    found.calibration_error = binned_error(table, n_bins)
 
 
 def _finite_log_loss(found: Evaluation, table: ScoreTable) -> float | None:
@@ -104,7 +104,8 @@ def _judge_line(found: Evaluation, table: ScoreTable) -> None:
     found.measures |= dict(zip(names, (line.slope, line.intercept, line.intercept_at_slope_one)))
 
 
-def _binned(table: ScoreTable, n_bins: int) -> BinnedError:
+def binned_error(table: ScoreTable, n_bins: int) -> BinnedError:
+    """The calibration error over bins of equal width with its bins, and over bins of equal mass."""
     curve = metrics.reliability_curve(table, n_bins=n_bins)
     bins = tuple(
         {

@@ -57,6 +57,14 @@ TABLE = {
 HELP = "; ".join(f"{method.value}: {entry.words}" for method, entry in TABLE.items())
 
 
+def named(name: str | None) -> Method | None:
+    """The method of that name; None stays None."""
+    if name is None or name in list(Method):
+        return None if name is None else Method(name)
+    known = ", ".join(repr(method.value) for method in Method)
+    raise InputError(f"--method: {name!r} is not one of {known}. For many classes, with --scores, there are others.")
+
+
 def make(method: Method, from_logits: bool) -> BinaryCalibrator:
     """A calibrator with its defaults."""
     from calibrant import calibrators

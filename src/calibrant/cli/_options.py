@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli import _methods
+from calibrant.cli import _class_methods, _methods
 
 COLUMNS, READING, OUTPUT = "Columns", "Reading the file", "Output"
 
@@ -42,6 +42,27 @@ Score = Annotated[
     str | None,
     typer.Option(
         "--score", metavar="NAME", rich_help_panel=COLUMNS, help="Column of the scores: probabilities, or any numbers."
+    ),
+]
+ScoreColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scores",
+        metavar="NAMES",
+        rich_help_panel=COLUMNS,
+        help="For three or more classes: the columns of their scores, as 'p_*' (the star stands for the class), or "
+        "names with commas between; may be given more than once.",
+        show_default=False,
+    ),
+]
+ClassNames = Annotated[
+    str | None,
+    typer.Option(
+        "--classes",
+        metavar="NAMES",
+        rich_help_panel=COLUMNS,
+        help="The classes of the columns of --scores, in their order, with commas between.",
+        show_default=False,
     ),
 ]
 Label = Annotated[
@@ -115,11 +136,12 @@ NoHeader = Annotated[
     ),
 ]
 MethodName = Annotated[
-    _methods.Method | None,
+    str | None,
     typer.Option(
         "--method",
         metavar="NAME",
-        help=f"{_methods.HELP}. By default affine for scores in [0, 1], platt for others.",
+        help=f"{_methods.HELP}. By default affine for scores in [0, 1], platt for others. {_class_methods.HELP}; by "
+        f"default auto.",
         show_default=False,
     ),
 ]

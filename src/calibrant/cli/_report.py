@@ -14,7 +14,7 @@ from calibrant.cli._fit import choose
 from calibrant.cli._reading import Request, command, range_of, read_rows, refuse_a_few_outside
 from calibrant.cli._words import number, rows_read
 from calibrant.data._output import output_target
-from calibrant.view import Report, build_report
+from calibrant.view import ClassReport, Report, build_report
 
 DEFAULT_PAGE = Path("report.html")
 DEMO_TITLE = "calibrant demo: is it an 8?"
@@ -98,10 +98,11 @@ def is_demo_page(path: Path) -> bool:
         return False
 
 
-def tell(report: Report) -> None:
+def tell(report: Report | ClassReport) -> None:
     """The headline, the numbers before and after, what was found and what to do."""
     from rich.text import Text
 
+    assert isinstance(report, Report)
     said = report.headline
     _console.show("", Text(said.title, style="bold"), "", _numbers(report))
     for head, sentences in (("What was found", said.found), ("What to do", said.advice)):

@@ -21,6 +21,8 @@ _ON_THE_COMMAND_LINE = (
     (re.compile(r"\bfrom_logits=True( to it)?"), "--from-logits"),
     (re.compile(r"\bpos_label=('[^']*'|\w+)"), r"--pos-label \1"),
     (re.compile(r"\bpos_label\b"), "--pos-label"),
+    (re.compile(r"\bclasses= \(--classes\)"), "--classes"),
+    (re.compile(r"\bscores=(?='|\")"), "--scores "),
     (re.compile(r"\b(score|label|weight)=(?='|\")"), r"--\1 "),
     (re.compile(r"\b(separator|decimal)=(?='|\")"), r"--\1 "),
     (re.compile(r"^(separator|decimal) must"), r"--\1 must"),

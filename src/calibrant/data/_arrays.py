@@ -64,6 +64,14 @@ def array_of(values: Any, name: str) -> NDArray[Any]:
         raise InputError(f"{name} holds a whole number that is too large for a float.") from None
 
 
+def n_columns(values: Any) -> int:
+    """Columns of a matrix; 1 for one column, 0 for nothing."""
+    if values is None:
+        return 0
+    shape = np.shape(array_of(values, "y_prob"))
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
 def aligned(**named: Any) -> None:
     """Refuse pandas objects whose indexes differ: rows are matched by position, and these would not match."""
     indexes = {name: value.index for name, value in named.items() if hasattr(getattr(value, "index", None), "equals")}

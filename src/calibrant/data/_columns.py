@@ -171,7 +171,8 @@ def class_codes(
     strange = sorted(present - set(order), key=str)
     if strange:
         raise InputError(
-            f"The labels hold {shown(strange)}, which is not among the classes of the score columns: "
-            f"{shown(order, 12)}. Give the labels of the columns, in order, with classes=."
+            f"The labels hold {shown(strange)}, which is not among the classes of the score columns. The labels: "
+            f"{shown(sorted(present, key=str), 12)}. The classes of the columns: {shown(order, 12)}. Name the label of "
+            f"each column, in their order, with classes= (--classes)."
         )
     return [None if value is None else order.index(value) for value in values], order

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calibrant.view._class_report import ClassReport
 from calibrant.view._displays import ReliabilityDisplay
 from calibrant.view._partition_curve import LeafCurve, PartitionCurveDisplay
 from calibrant.view._report import Report, build_report
@@ -10,6 +11,7 @@ from calibrant.view._roc_surface_display import RocSurfaceDisplay, SimplexDispla
 from calibrant.view._threshold_display import ThresholdDisplay
 
 __all__ = [
+    "ClassReport",
     "LeafCurve",
     "PartitionCurveDisplay",
     "ReliabilityDisplay",

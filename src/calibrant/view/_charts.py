@@ -39,12 +39,12 @@ def reliability_chart(side: Side, tallest: float) -> str:
         plot.ground(ticks, ticks),
         _band(plot, side),
         _svg.line(plot.at(ends[0], ends[0]), plot.at(ends[1], ends[1]), "diagonal"),
-        _svg.polyline((_at(plot, b) for b in kept), f"link {side.name}") if len(kept) > 1 else "",
-        "".join(_gap(plot, b, side.name) for b in kept),
+        _svg.polyline((bin_at(plot, b) for b in kept), f"link {side.name}") if len(kept) > 1 else "",
+        "".join(gap_mark(plot, b, side.name) for b in kept),
         plot.y_labels(ticks, labels),
         plot.x_labels(ticks, labels),
         plot.y_name("how often the event happened"),
-        _bars(bars, shown, side.name),
+        score_bars(bars, shown, side.name),
         bars.x_name("predicted probability, and rows at each", 22),
     ]
     title = f"Reliability {side.name} the map"
@@ -63,20 +63,22 @@ def _band(plot: Frame, side: Side) -> str:
     return _svg.polygon([*lower, *reversed(upper)], f"band {side.name}")
 
 
-def _at(plot: Frame, b: Bin) -> Point:
+def bin_at(plot: Frame, b: Bin) -> Point:
+    """Place of a bin that holds rows."""
     return plot.at(b.mean_predicted or 0.0, b.observed_rate or 0.0)
 
 
-def _gap(plot: Frame, b: Bin, side: str) -> str:
+def gap_mark(plot: Frame, b: Bin, side: str) -> str:
     """The mark of a bin and its distance from the diagonal."""
     mean, rate = b.mean_predicted or 0.0, b.observed_rate or 0.0
     said, happened = percent_pair(mean, rate)
     title = f"{counted(b.rows, 'row')}: predicted {said}, happened {happened}"
-    mark = _svg.mark(_at(plot, b), side, hollow=b.rows < FEW_ROWS, title=title)
-    return _svg.line(plot.at(mean, mean), _at(plot, b), f"gap {side}") + mark
+    mark = _svg.mark(bin_at(plot, b), side, hollow=b.rows < FEW_ROWS, title=title)
+    return _svg.line(plot.at(mean, mean), bin_at(plot, b), f"gap {side}") + mark
 
 
-def _bars(frame: Frame, shown: Reliability, side: str) -> str:
+def score_bars(frame: Frame, shown: Reliability, side: str) -> str:
+    """Rows at each probability, the tallest bar labelled."""
     floor = frame.top + frame.height
     drawn = [_svg.line((frame.left, floor), (frame.left + frame.width, floor), "base")]
     for (low, high), weight in zip(pairwise(shown.bar_edges), shown.bar_weights):

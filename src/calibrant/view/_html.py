@@ -20,7 +20,8 @@ from calibrant.view._measured import Number, Side
 from calibrant.view._operating_page import operating_page
 from calibrant.view._proof import Interval, Proof
 from calibrant.view._report import Report
-from calibrant.view._words import count, counted, decimals_for, fixed, general, percent, percent_decimals, signed
+from calibrant.view._shape_card import p_value_text, shape_chart
+from calibrant.view._words import count, counted, cut, decimals_for, fixed, general, percent, percent_decimals, signed
 
 EMPTY = "–"
 MAP_CODES = (
@@ -39,7 +40,7 @@ MAP_CODES = (
 
 def page(report: Report) -> str:
     """The whole page."""
-    return str(_template().render(**_content(report)))
+    return str(template("report.html.jinja").render(**_content(report)))
 
 
 def frame(report: Report) -> str:
@@ -50,8 +51,9 @@ def frame(report: Report) -> str:
     )
 
 
-@lru_cache(maxsize=1)
-def _template() -> Any:
+@lru_cache(maxsize=2)
+def template(name: str) -> Any:
+    """A page to be filled in."""
     environment = Environment(
         loader=PackageLoader("calibrant.view", "templates"),
         autoescape=True,
@@ -59,8 +61,8 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(count=count, counted=counted, percent=percent, general=general)
-    return environment.get_template("report.html.jinja")
+    environment.filters.update(cut=cut, count=count, counted=counted, percent=percent, general=general)
+    return environment.get_template(name)
 
 
 def _content(report: Report) -> dict[str, Any]:
@@ -74,6 +76,10 @@ def _content(report: Report) -> dict[str, Any]:
         "has_hollow": any(0 < b.rows < _charts.FEW_ROWS for side in sides for b in side.reliability.bins),
         "examples": _examples(report),
         "map_chart": Markup(_charts.map_chart(report.map)),
+        "shape_tests": [p_value_text(p) for p in (report.shape.p_value, report.shape.falling_p_value)]
+        if report.shape
+        else [],
+        "shape_chart": Markup(shape_chart(report.shape)) if report.shape else "",
         "parts": _parts(sides),
         "part_charts": _part_charts(sides),
         "sweep": _sweep(sides),
@@ -83,8 +89,8 @@ def _content(report: Report) -> dict[str, Any]:
         "groups": _groups(report),
         "roc_chart": Markup(_charts.roc_chart(report.roc, report.roc_after, _roc_words(report))),
         "operating": operating_page(report.operating),
-        "marks": {side: Markup(_legend_mark(side)) for side in ("before", "after")},
-        "hollow_mark": Markup(_legend_mark("before", hollow=True)),
+        "marks": {side: Markup(legend_mark(side)) for side in ("before", "after")},
+        "hollow_mark": Markup(legend_mark("before", hollow=True)),
     }
 
 
@@ -95,7 +101,8 @@ def _paragraphs(report: Report) -> list[str]:
     return [" ".join(texts) for texts in (scores, on_map) if texts]
 
 
-def _legend_mark(side: str, hollow: bool = False) -> str:
+def legend_mark(side: str, hollow: bool = False) -> str:
+    """The mark of a side, for a legend."""
     shape = _svg.mark((8.0, 8.0), side, hollow=hollow)
     return f'<svg class="key" viewBox="0 0 16 16" aria-hidden="true">{shape}</svg>'
 
@@ -187,23 +194,24 @@ class _Panel(NamedTuple):
 
 def _panel(side: Side, sides: list[Side]) -> _Panel:
     tallest = max(weight for one in sides for weight in one.reliability.bar_weights)
-    decimals = _bin_decimals([b for one in sides for b in one.reliability.bins])
+    decimals = bin_decimals([b for one in sides for b in one.reliability.bins])
     return _Panel(
         side.name,
         Markup(_charts.reliability_chart(side, tallest)),
-        [_bin_row(b, decimals) for b in side.reliability.bins],
+        [bin_row(b, decimals) for b in side.reliability.bins],
         side.reliability.outside_scale,
     )
 
 
-def _bin_decimals(bins: list[Bin]) -> int:
+def bin_decimals(bins: list[Bin]) -> int:
     """Decimals of the percentages in the tables of bins: one usually, more where all rates are close to 0 or to 1."""
     rates = [rate for b in bins for rate in (b.mean_predicted, b.observed_rate) if rate is not None]
     reach = min(max(rates), 1 - min(rates))
     return 1 if reach >= 0.05 else 2 if reach >= 0.01 else 3 if reach >= 0.001 else 4
 
 
-def _bin_row(b: Bin, decimals: int) -> list[str]:
+def bin_row(b: Bin, decimals: int) -> list[str]:
+    """Cells of one bin in a table of bins."""
     whole = all(abs(100 * end - round(100 * end)) < 1e-9 for end in (b.low, b.high))
     ends = "–".join(_plain(end, 0 if whole else decimals) for end in (b.low, b.high))
     if b.mean_predicted is None or b.observed_rate is None or b.gap is None:

@@ -9,27 +9,25 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 import calibrant
 from calibrant import _checks, metrics
-from calibrant._checks import PROBABILITY_TOLERANCE, Label
+from calibrant._checks import Label
 from calibrant._kernels import likelihood
-from calibrant._parameters import Number as NumberRule
-from calibrant._parameters import Seed, check_parameters
-from calibrant.calibrators import AffineLogit, PlattScaling
 from calibrant.calibrators._base import BinaryCalibrator
 from calibrant.calibrators._cross_fit import cross_fitted_table, most_folds
 from calibrant.data import ScoreTable
+from calibrant.data._arrays import n_columns
 from calibrant.data._output import written_beside
-from calibrant.errors import CalibrantWarning, InputError, InputTypeError
+from calibrant.errors import CalibrantWarning
 from calibrant.metrics._inputs import binary_input
 from calibrant.metrics._intervals import inner_share
 from calibrant.view import _curves, _evidence, _measured, _operating
@@ -37,12 +35,15 @@ from calibrant.view._findings import Headline, headline
 from calibrant.view._group_table import GroupTable, group_table
 from calibrant.view._map_card import MapCard, map_card
 from calibrant.view._proof import default_margin
+from calibrant.view._report_input import ReadAs, binary_calibrator, check_arguments, choose, read_scores, seed_text
+from calibrant.view._shape_card import ShapeCard, shape_card
+
+if TYPE_CHECKING:
+    from calibrant.view._class_report import ClassReport
 
 FORMAT = "calibrant report"
 VERSION = 1
 DEFAULT_TITLE = "Calibration report"
-
-_ReadAs = Literal["probability", "log-odds", "score"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class Report:
         Folds, seed, version, date.
     map : MapCard
         The map fitted on all rows, in words and numbers.
+    shape : ShapeCard or None
+        What kind of distortion the scores have, and what the best line on the log-odds leaves; None without a line.
     ranking : Ranking
         AUC and average precision of the scores as given.
     before, after : Side or None
@@ -92,6 +95,7 @@ class Report:
     data: _evidence.Data
     method: Method
     map: MapCard
+    shape: ShapeCard | None
     ranking: _evidence.Ranking
     before: _measured.Side | None
     after: _measured.Side | None
@@ -153,19 +157,22 @@ def build_report(
     new_prevalence: float | None = None,
     sample_weight: Any = None,
     pos_label: Label | None = None,
+    labels: Sequence[Any] | None = None,
+    from_logits: bool = False,
     random_state: Any = 0,
-) -> Report:
+) -> Report | ClassReport:
     """A report on scores and labels: how honest they are, what a map would make of them, and what to do.
 
     Parameters
     ----------
     y_true : array-like of shape (n,), or ScoreTable
         Labels of both classes; or a table alone.
-    y_prob : array-like of shape (n,) or (n, 2)
-        Probabilities of the positive class, or any real scores.
-    calibrator : binary calibrator, optional
+    y_prob : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities of the positive class, or any real scores; with K >= 3 columns probabilities or logits.
+    calibrator : calibrator, optional
         Judged out of fold and described; it is cloned, not fitted. By default `AffineLogit` for probabilities and
-        `PlattScaling` for other scores. One with `from_logits=True` says that the scores are log-odds.
+        `PlattScaling` for other scores, `AutoCalibrator` for K classes. One with `from_logits=True` says that the
+        scores are log-odds or logits.
     title, source, date : str, optional
         Shown as given. Without a date the page has none, and the same input gives the same bytes.
     n_folds : int
@@ -183,18 +190,22 @@ def build_report(
         Frequencies.
     pos_label : label, optional
         The positive class; text labels need it.
+    labels : sequence, optional
+        The classes of K >= 3 columns, in order, when they are not 0..K-1. `margin` and `groups` are for two classes.
+    from_logits : bool
+        Whether the scores are log-odds or logits, when no calibrator says so.
     random_state : int, generator or None
         Draws the folds.
 
     Returns
     -------
-    Report
+    Report, or ClassReport for K >= 3 columns
         Its `headline` holds the findings; `to_html(path)` writes the page and `to_json()` gives the same content.
 
     Raises
     ------
     InputError
-        Rows of one class only, more than two classes, and whatever a measure refuses.
+        Rows of one class only, and whatever a measure refuses.
 
     Notes
     -----
@@ -209,13 +220,21 @@ def build_report(
     >>> report.headline.title
     'Over-confident and too high: use the map'
     """
-    _check_arguments(calibrator, n_folds, random_state, title=title, source=source, date=date)
+    check_arguments(n_folds, random_state, title=title, source=source, date=date)
+    if n_columns(y_prob) > 2:
+        from calibrant.view._class_report import build_class_report, for_two_classes
+
+        acting = {"false_positive": false_positive, "false_negative": false_negative, "new_prevalence": new_prevalence}
+        for_two_classes(margin=margin, groups=groups, pos_label=pos_label, **acting)
+        own = sample_weight, labels, from_logits, random_state
+        return build_class_report(y_true, y_prob, calibrator, title, source, date, n_folds, *own)
+    calibrator = binary_calibrator(calibrator, labels, from_logits)
     reads = "logit" if getattr(calibrator, "_reads", None) == "logit" else "score"
     given = binary_input(y_true, y_prob, sample_weight, pos_label, reads=reads, what="build_report")
     _checks.both_classes(given.total_positives, given.total_negatives, "build_report")
-    table, read_as = _read_scores(given.distinct, reads)
+    table, read_as = read_scores(given.distinct, reads)
     costs = _operating.prices(false_positive, false_negative, table.prevalence)
-    used, chosen = _choose(calibrator, read_as)
+    used, chosen = choose(calibrator, read_as)
     folds = min(n_folds, most_folds(table))
     fits = _fit(used, table, folds, random_state)
     limit = default_margin(table) if margin is None else inner_share("build_report", "margin", margin)
@@ -225,8 +244,9 @@ def build_report(
         source=source,
         headline=headline(parts.evidence),
         data=parts.evidence.data,
-        method=Method(folds if folds >= 2 else None, _seed_text(random_state), calibrant.__version__, date),
+        method=Method(folds if folds >= 2 else None, seed_text(random_state), calibrant.__version__, date),
         map=map_card(used, fits.map, table, read_as, parts.scale, chosen, fits.notes),
+        shape=shape_card(table, read_as != "probability"),
         ranking=parts.evidence.ranking,
         before=parts.evidence.before,
         after=parts.evidence.after,
@@ -236,59 +256,6 @@ def build_report(
         operating=_operating.operating(_probabilities_before(table, read_as), fits.after, costs, new_prevalence),
         groups=None if groups is None else group_table(given, groups, read_as, limit),
     )
-
-
-# ---------------------------------------------------------------- reading
-
-
-def _check_arguments(calibrator: Any, n_folds: Any, random_state: Any, **texts: Any) -> None:
-    rules = {"n_folds": NumberRule(2, whole=True), "random_state": Seed()}
-    check_parameters("build_report", {"n_folds": n_folds, "random_state": random_state}, rules)
-    for name, text in texts.items():
-        if text is not None and not isinstance(text, str):
-            raise InputTypeError(f"build_report: {name} must be text, but it is {text!r}.")
-    if calibrator is not None and not isinstance(calibrator, BinaryCalibrator):
-        raise InputTypeError(
-            f"build_report: calibrator must be a calibrator of two classes, such as AffineLogit(), but it is "
-            f"{calibrator!r}."
-        )
-
-
-def _read_scores(distinct: ScoreTable, reads: str) -> tuple[ScoreTable, _ReadAs]:
-    """The distinct table and how its scores are read: as log-odds when the calibrator says so, else by their range."""
-    if reads == "logit":
-        return distinct, "log-odds"
-    low, high = distinct.scores[0], distinct.scores[-1]
-    if low < -PROBABILITY_TOLERANCE or high > 1 + PROBABILITY_TOLERANCE:
-        return distinct, "score"
-    if low < 0 or high > 1:
-        return distinct.with_scores(np.clip(distinct.scores, 0.0, 1.0)).distinct, "probability"
-    return distinct, "probability"
-
-
-def _choose(calibrator: BinaryCalibrator | None, read_as: _ReadAs) -> tuple[BinaryCalibrator, str]:
-    if calibrator is not None:
-        if calibrator._reads == "probability" and read_as == "score":
-            raise InputError(
-                f"{type(calibrator).__name__} reads probabilities, but the scores lie outside [0, 1]. Give "
-                f"from_logits=True to it if they are log-odds, or use PlattScaling for scores on any scale."
-            )
-        return calibrator, "It was asked for."
-    if read_as == "probability":
-        return AffineLogit(), (
-            "All scores lie in [0,\u00a01], so they were read as probabilities, and a straight line on their "
-            "log-odds is the simplest map that can mend over-confidence and a wrong base rate without learning noise."
-        )
-    return PlattScaling(), (
-        "Some scores lie outside [0,\u00a01], so they are no probabilities, and a sigmoid of the score is the simplest "
-        "map that makes them so."
-    )
-
-
-def _seed_text(seed: Any) -> str:
-    if seed is None:
-        return "none: the folds differ from run to run"
-    return str(int(seed)) if isinstance(seed, int | np.integer) else "a generator"
 
 
 # ---------------------------------------------------------------- fitting
@@ -302,14 +269,14 @@ class _Fits(NamedTuple):
 
 def _fit(calibrator: BinaryCalibrator, table: ScoreTable, folds: int, random_state: Any) -> _Fits:
     """The map of all rows, the cross-fitted table, and what the fits had to say."""
-    fitted, notes = _noting(lambda: clone(calibrator).fit_table(table).map_)
+    fitted, notes = noting(lambda: clone(calibrator).fit_table(table).map_)
     if folds < 2:
         return _Fits(fitted, None, notes)
-    after, more = _noting(lambda: cross_fitted_table(calibrator, table, folds, random_state).distinct)
+    after, more = noting(lambda: cross_fitted_table(calibrator, table, folds, random_state).distinct)
     return _Fits(fitted, after, notes + [f"In a fold: {text}" for text in more if text not in notes])
 
 
-def _noting(work: Callable[[], Any]) -> tuple[Any, list[str]]:
+def noting(work: Callable[[], Any]) -> tuple[Any, list[str]]:
     """The result, and the texts of calibrant's own warnings, which the page shows; other warnings are passed on."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -329,7 +296,7 @@ class _Judged(NamedTuple):
     scale: _curves.Scale
 
 
-def _judge(table: ScoreTable, read_as: _ReadAs, fits: _Fits, calibrator: BinaryCalibrator, margin: float) -> _Judged:
+def _judge(table: ScoreTable, read_as: ReadAs, fits: _Fits, calibrator: BinaryCalibrator, margin: float) -> _Judged:
     before = _probabilities_before(table, read_as)
     scale = _curves.shared_scale([side for side in (before, fits.after) if side is not None])
     evidence = _evidence.Evidence(
@@ -343,7 +310,7 @@ def _judge(table: ScoreTable, read_as: _ReadAs, fits: _Fits, calibrator: BinaryC
     return _Judged(evidence, scale)
 
 
-def _probabilities_before(table: ScoreTable, read_as: _ReadAs) -> ScoreTable | None:
+def _probabilities_before(table: ScoreTable, read_as: ReadAs) -> ScoreTable | None:
     if read_as == "score":
         return None
     return table if read_as == "probability" else table.with_scores(likelihood.expit(table.scores)).distinct
@@ -360,7 +327,7 @@ def _gain(table: ScoreTable, before: ScoreTable | None, fits: _Fits) -> _measure
     return _measured.gain(same_rows, mapped, fits.after, "before")
 
 
-def _data(table: ScoreTable, read_as: _ReadAs) -> _evidence.Data:
+def _data(table: ScoreTable, read_as: ReadAs) -> _evidence.Data:
     weight, total = table.weight, table.total_weight
     return _evidence.Data(
         rows=table.n_rows,

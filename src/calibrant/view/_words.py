@@ -36,6 +36,14 @@ def counted(value: float, noun: str) -> str:
     return f"{count(value)} {noun}" if value == 1 else f"{count(value)} {noun}s"
 
 
+LONGEST_NAME = 60
+
+
+def cut(name: str) -> str:
+    """A name that cannot push a table out of the page."""
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
 def percent(share: float, decimals: int | None = None) -> str:
     """A share in percent; without `decimals`, as many as tell it from 0 and from 1."""
     if decimals is None:

@@ -1,0 +1,271 @@
+"""The report for K classes as a record: plain numbers and texts from which the page and the JSON are written.
+
+Invariant: the same input gives the same record, to the byte of its JSON. "After" is always cross-fitted: every row is
+judged by a map that was fitted without it.
+May import NumPy and every layer below, and the files beside this one; the page is made by `_class_html`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import calibrant
+from calibrant._checks import Floats
+from calibrant._kernels import softmax
+from calibrant.calibrators import AutoCalibrator, OneVsRest
+from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._class_cross_fit import cross_fitted_probabilities, folds_for, refit
+from calibrant.data._arrays import ClassRows, read_class_rows
+from calibrant.data._output import written_beside
+from calibrant.errors import InputError, InputTypeError
+from calibrant.view import _class_measured, _curves
+from calibrant.view._class_findings import ClassData, ClassEvidence, ClassHeadline, class_headline
+from calibrant.view._class_map_card import ClassMapCard, class_map_card
+from calibrant.view._report import DEFAULT_TITLE, Method, noting
+from calibrant.view._report_input import seed_text
+
+FORMAT = "calibrant report of classes"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class ClassReport:
+    """A calibration report for K classes: what was measured, what was found, what to do.
+
+    Attributes
+    ----------
+    title, source : str
+        The title, and where the rows came from, as given.
+    headline : ClassHeadline
+        `verdict`, `title`, and the sentences `found`, `advice`, `limits`, each with a `code` and a `text`.
+    data : ClassData
+        Rows, weights, classes, and how the scores were read.
+    method : Method
+        Folds, seed, version, date.
+    map : ClassMapCard
+        The map fitted on all rows, and what it was weighed against.
+    before, after : ClassSide
+        Measures of the probabilities as given and of the cross-fitted ones (None when the rows are too few).
+    gain : ClassGain or None
+        What the map gains out of fold.
+    lines : tuple of ClassLine
+        The classes, the worst calibrated first.
+    panels : tuple of Panel
+        The diagrams of the worst classes, at most 12.
+    decisions : Decisions
+        What is taken for what when the likeliest class is taken; after the map where there is an after.
+    """
+
+    title: str
+    source: str | None
+    headline: ClassHeadline
+    data: ClassData
+    method: Method
+    map: ClassMapCard
+    before: _class_measured.ClassSide
+    after: _class_measured.ClassSide | None
+    gain: _class_measured.ClassGain | None
+    lines: tuple[_class_measured.ClassLine, ...]
+    panels: tuple[_class_measured.Panel, ...]
+    decisions: _class_measured.Decisions
+    labels: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """The content as JSON: the same bytes for the same input, no NaN and no infinity (null, with a reason)."""
+        content = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def html(self) -> str:
+        """The report as one self-contained HTML page that loads nothing."""
+        from calibrant.view._class_html import class_page
+
+        text: str = class_page(self)
+        return text
+
+    def to_html(self, path: str | PathLike[str], *, force: bool = False) -> None:
+        """Write the page; a file that exists is kept unless `force` is true.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+        force : bool
+            Whether a file that exists may be replaced.
+
+        Raises
+        ------
+        OutputExistsError
+            The file exists.
+        """
+        text = self.html()
+        with written_beside(path, force=force) as beside:
+            Path(beside).write_text(text, encoding="utf-8", newline="\n")
+
+    def _repr_html_(self) -> str:
+        from calibrant.view._class_html import class_frame
+
+        text: str = class_frame(self)
+        return text
+
+
+def for_two_classes(**given: Any) -> None:
+    """Refuse arguments that have a meaning for two classes only."""
+    named = [name for name, value in given.items() if value is not None]
+    if named:
+        raise InputError(
+            f"build_report: {' and '.join(named)} {'is' if len(named) == 1 else 'are'} for two classes, but there are "
+            f"more columns; name their classes with labels=. One class at a time is class_tables(y, p)[k]."
+        )
+
+
+def build_class_report(
+    y_true: Any,
+    y_prob: Any,
+    calibrator: Any = None,
+    title: str | None = None,
+    source: str | None = None,
+    date: str | None = None,
+    n_folds: int = 5,
+    sample_weight: Any = None,
+    labels: Sequence[Any] | None = None,
+    from_logits: bool = False,
+    random_state: Any = 0,
+) -> ClassReport:
+    """The report of scores of shape (n, K), K >= 3; `build_report` calls it and says what the arguments are."""
+    used = _calibrator(calibrator, from_logits)
+    is_logit = _reads_logits(used)
+    reads = "logit" if is_logit else "probability"
+    given = read_class_rows(y_prob, y_true, sample_weight, labels, reads=reads, names=("y_prob", "y_true"))
+    if len(np.unique(given.labels)) < 2:
+        raise InputError("build_report: all rows are of one class; rows of two classes or more are needed.")
+    rows = given._replace(scores=softmax.softmax(given.scores)) if is_logit else given
+    fits = _fit(used, given, n_folds, random_state)
+    parts = _judge(rows, fits, type(used).__name__, "logits" if is_logit else "probability")
+    chosen = "It was asked for." if calibrator is not None else DEFAULT_REASON
+    folds = fits.folds if fits.folds >= 2 else None
+    return ClassReport(
+        title=title or DEFAULT_TITLE,
+        source=source,
+        headline=class_headline(parts.evidence),
+        data=parts.evidence.data,
+        method=Method(folds, seed_text(random_state), calibrant.__version__, date),
+        map=class_map_card(used, fits.fitted, given.classes, chosen, fits.notes),
+        before=parts.evidence.before,
+        after=parts.evidence.after,
+        gain=parts.evidence.gain,
+        lines=parts.evidence.lines,
+        panels=parts.panels,
+        decisions=parts.evidence.decisions,
+        labels=tuple(map(str, given.classes)),
+    )
+
+
+# ---------------------------------------------------------------- the calibrator
+
+DEFAULT_REASON = (
+    "None was asked for, so several maps were weighed against leaving the scores as they are, by their log loss on "
+    "rows that they were not fitted on."
+)
+
+
+def _calibrator(calibrator: Any, from_logits: bool) -> Any:
+    """The calibrator that is judged, knowing what it is given."""
+    if not isinstance(from_logits, bool | np.bool_):
+        raise InputTypeError(f"build_report: from_logits must be True or False, but it is {from_logits!r}.")
+    if calibrator is None:
+        return AutoCalibrator(from_logits=bool(from_logits))
+    if not isinstance(calibrator, Calibrator) or "classes" not in calibrator.get_params():
+        raise InputTypeError(
+            f"build_report: calibrator must be a calibrator of many classes, such as AutoCalibrator() or "
+            f"OneVsRest(AffineLogit()), but it is {calibrator!r}."
+        )
+    if isinstance(calibrator, AutoCalibrator) and calibrator.from_logits == "auto":
+        return AutoCalibrator(**{**calibrator.get_params(deep=False), "from_logits": bool(from_logits)})
+    if from_logits and not _reads_logits(calibrator):
+        raise InputError(
+            f"build_report: from_logits=True says that the scores are logits, but {calibrator!r} reads probabilities. "
+            f"Give from_logits=True to it."
+        )
+    return calibrator
+
+
+def _reads_logits(calibrator: Any) -> bool:
+    inner = calibrator.calibrator if isinstance(calibrator, OneVsRest) else calibrator
+    return getattr(inner, "from_logits", False) is True
+
+
+class _Fits(NamedTuple):
+    fitted: Any
+    after: Floats | None
+    folds: int
+    notes: list[str]
+
+
+def _fit(calibrator: Any, rows: ClassRows, n_folds: int, random_state: Any) -> _Fits:
+    """The fit to all rows, the cross-fitted probabilities, and what the fits had to say."""
+    fitted, notes = noting(lambda: refit(calibrator, rows))
+    folds = folds_for(rows, n_folds)
+    if folds < 2:
+        return _Fits(fitted, None, 0, notes)
+    after, more = noting(lambda: cross_fitted_probabilities(calibrator, rows, folds, random_state))
+    return _Fits(fitted, after, folds, notes + [f"In a fold: {text}" for text in more if text not in notes])
+
+
+# ---------------------------------------------------------------- judging
+
+
+class _Judged(NamedTuple):
+    evidence: ClassEvidence
+    panels: tuple[_class_measured.Panel, ...]
+
+
+def _judge(rows: ClassRows, fits: _Fits, calibrator: str, scale: Any) -> _Judged:
+    moved = None if fits.after is None else rows._replace(scores=fits.after)
+    sides = [side for side in (rows, moved) if side is not None]
+    axis = _curves.shared_scale([_class_measured.top_table(side) for side in sides])
+    each = [_class_measured.one_class_each(side) for side in sides]
+    measured = [
+        _class_measured.class_side(side, name, axis, lines)
+        for side, name, lines in zip(sides, ("before", "after"), each)
+    ]
+    lines = _class_measured.class_lines(rows, each[0], each[1] if moved else None)
+    order = _class_measured.worst_first(lines)
+    evidence = ClassEvidence(
+        data=_data(rows, scale),
+        calibrator=calibrator,
+        before=measured[0],
+        after=measured[1] if moved else None,
+        gain=None if moved is None else _class_measured.class_gain(rows, moved.scores),
+        decisions=_class_measured.decisions(moved or rows, rows.scores, "after" if moved else "before"),
+        lines=tuple(lines[k] for k in order),
+    )
+    return _Judged(evidence, tuple(_class_measured.panels(rows, fits.after, order, lines)))
+
+
+def _data(rows: ClassRows, scale: Any) -> ClassData:
+    weight = _class_measured.class_weights(rows)
+    total, names = float(weight.sum()), list(map(str, rows.classes))
+    share = weight / total
+    there = np.flatnonzero(weight > 0)
+    largest, smallest = int(there[share[there].argmax()]), int(there[share[there].argmin()])
+    return ClassData(
+        rows=len(rows.labels),
+        weighted=total != len(rows.labels),
+        total_weight=total,
+        classes=len(names),
+        without_rows=tuple(names[k] for k in np.flatnonzero(weight == 0)),
+        largest=names[largest],
+        largest_share=float(share[largest]),
+        smallest=names[smallest],
+        smallest_share=float(share[smallest]),
+        scale=scale,
+        base_log_loss=-float(share[there] @ np.log(share[there])),
+        base_brier=float(share @ (1 - share)),
+    )

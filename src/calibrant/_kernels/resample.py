@@ -157,7 +157,7 @@ def precision(hits: Floats, misses: Floats) -> Floats:
     return np.asarray(np.einsum("rm,rm->r", hits[:, ::-1], share) / found[:, -1])
 
 
-def line(z: Floats, intercept: float, slope: float, steps: int = 3) -> Measure:
+def line(z: Floats, intercept: float, slope: float, steps: int = 4) -> Measure:
     """Slope and intercept on the log-odds, by Newton steps from the fit of all rows."""
     centre = float(z.mean())
     unit = z - centre
@@ -172,7 +172,9 @@ def line(z: Floats, intercept: float, slope: float, steps: int = 3) -> Measure:
             h0, h1 = bend.sum(axis=1), np.einsum("rm,m->r", bend, unit)
             h2 = np.einsum("rm,m->r", bend, unit**2)
             determinant = h0 * h2 - h1 * h1
-            a, b = a + (h2 * g0 - h1 * g1) / determinant, b + (h0 * g1 - h1 * g0) / determinant
+            rise = (h0 * g1 - h1 * g0) / determinant
+            a, b = a + (h2 * g0 - h1 * g1) / determinant, b + rise
+        b[~(np.abs(rise) <= 0.01 * (1 + np.abs(b)))] = np.nan  # still moving: no finite slope, as far as one can see
         return np.stack([b, a - b * centre])
 
     return measure

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli import _operating
+from calibrant.cli import _export, _operating
 from calibrant.cli import _options as options
 
 COMMANDS, FIRST = "Commands", "Start here"
@@ -310,3 +310,12 @@ app.command(
         "calibrant monitor state.json --adopt repair.json",
     ),
 )(_operating.monitor)
+
+app.command(
+    rich_help_panel=COMMANDS,
+    epilog=_examples(
+        "calibrant export map.json --to sql --score p --dialect postgres",
+        "calibrant export map.json --to python -o calibrate.py",
+        "calibrant export map.json --to onnx -o map.onnx",
+    ),
+)(_export.export)

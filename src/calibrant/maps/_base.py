@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from calibrant import _checks
 from calibrant._checks import Floats, Label
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError, MapFileError
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 FORMAT = "calibrant map"
 VERSION = 1
@@ -152,6 +155,63 @@ class Map(ABC):
         from calibrant.maps._sql import sql_expression
 
         return sql_expression(self, column, dialect)
+
+    def to_expr(self, column: str) -> nw.Expr:
+        """The map as a narwhals expression of a column, for frames of every library, eager or lazy.
+
+        A score that the map would refuse gives null. Steps are a balanced tree of conditions: DuckDB and Spark take
+        O(log steps) a row, eager frames O(steps).
+
+        Examples
+        --------
+        >>> import narwhals as nw, pandas as pd
+        >>> from calibrant import AffineLogit
+        >>> record = AffineLogit().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).map_
+        >>> frame = nw.from_native(pd.DataFrame({"p": [0.5]}))
+        >>> frame.with_columns(q=record.to_expr("p")).to_native()["q"].round(6).tolist()
+        [0.5]
+        """
+        from calibrant.maps._expression import column_expression
+
+        return column_expression(self, column)
+
+    def to_python(self, name: str = "calibrate") -> str:
+        """The map as the text of a Python function of one score, which needs the standard library only.
+
+        Examples
+        --------
+        >>> from calibrant.maps import PlattMap
+        >>> print(PlattMap(("no", "yes"), slope=2.0, intercept=-1.0).to_python())
+        # Calibrated probability of the class 'yes' (and not 'no'): a map 'platt' of calibrant.
+        <BLANKLINE>
+        import math
+        <BLANKLINE>
+        <BLANKLINE>
+        def calibrate(score):
+            x = float(score)
+            if not -1.7976931348623157e+308 <= x <= 1.7976931348623157e+308:
+                raise ValueError(f"score must be a finite number, but it is {score!r}.")
+            return 1.0 / (1.0 + math.exp(0.0 - min(max(-1.0 + (2.0 * x), -700.0), 700.0)))
+        <BLANKLINE>
+        """
+        from calibrant.maps._python import python_source
+
+        return python_source(self, name)
+
+    def to_onnx(self, path: str | PathLike[str], *, force: bool = False) -> None:
+        """Write the map as an ONNX file in float64; a file that exists is kept unless `force` is true.
+
+        Two classes: input `score` (n,), output `probability` (n,). K classes: input `scores` (n, K), output
+        `probabilities` (n, K). A score that the map would refuse gives NaN.
+
+        Raises
+        ------
+        MissingDependencyError
+            onnx is not installed.
+        """
+        from calibrant.maps._onnx import save_onnx
+
+        save_onnx(self, path, force=force)
 
     # ------------------------------------------------------------ comparing
 

@@ -209,7 +209,8 @@ class _ClassTemperature(ClassMap):
 
     def _apply_rows(self, scores: Floats) -> Floats:
         logits = scores - scores.max(axis=1, keepdims=True) if self.record.from_logits else softmax.log_floored(scores)
-        q = softmax.softmax(self.record.beta * logits)
+        with np.errstate(over="ignore"):
+            q = softmax.softmax(self.record.beta * logits)
         return q if self.record.mix == 0 else (1 - self.record.mix) * q + self.record.mix / q.shape[1]
 
 

@@ -166,6 +166,9 @@ class AverageMap(RowMap):
     def rows(self, scores: Floats) -> Floats:
         return np.asarray(np.mean([rows_of(part, scores) for part in self.maps], axis=0))
 
+    def positive(self, scores: Floats) -> Floats:
+        return np.asarray(np.mean([part(scores) for part in self.maps], axis=0))
+
 
 @dataclass(frozen=True, eq=False)
 class CorrectedMap(RowMap):
@@ -191,7 +194,14 @@ class CorrectedMap(RowMap):
             raise InputError("there must be a map to correct, and a map of factors.")
 
     def rows(self, scores: Floats) -> Floats:
-        first, *factors = (softmax.log_floored(rows_of(part, scores)) for part in self.maps)
+        return self._combined([rows_of(part, scores) for part in self.maps])
+
+    def positive(self, scores: Floats) -> Floats:
+        given = [part(scores) for part in self.maps]
+        return np.ascontiguousarray(self._combined([np.column_stack([1 - p, p]) for p in given])[:, 1])
+
+    def _combined(self, given: list[Floats]) -> Floats:
+        first, *factors = (softmax.log_floored(p) for p in given)
         return softmax.softmax(first + (1 - self.shrinkage) * np.mean(factors, axis=0))
 
 

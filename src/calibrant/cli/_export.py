@@ -1,0 +1,104 @@
+"""`calibrant export`: a map as SQL, Python or ONNX, for where there is no calibrant.
+
+May import Typer, `calibrant.maps`, `calibrant.data` and the modules of this folder, when the command runs.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from calibrant.cli import _options as options
+from calibrant.errors import InputError
+
+if TYPE_CHECKING:
+    from calibrant.maps import Map
+
+
+class Language(StrEnum):
+    """What the map is written in."""
+
+    SQL = "sql"
+    PYTHON = "python"
+    ONNX = "onnx"
+
+
+class Dialect(StrEnum):
+    """The engine that will run the SQL."""
+
+    DUCKDB = "duckdb"
+    POSTGRES = "postgres"
+    SPARK = "spark"
+    SQLITE = "sqlite"
+
+
+def export(
+    map: Annotated[Path, typer.Argument(metavar="MAP", help="The map that fit wrote.", show_default=False)],
+    to: Annotated[
+        Language,
+        typer.Option("--to", metavar="LANGUAGE", help="sql, python or onnx.", show_default=False),
+    ],
+    score: Annotated[
+        str | None,
+        typer.Option("--score", metavar="NAME", help="With sql: the column of the scores. [default: score]"),
+    ] = None,
+    dialect: Annotated[
+        Dialect | None,
+        typer.Option("--dialect", metavar="NAME", help="With sql: duckdb (default), postgres, spark or sqlite."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            rich_help_panel=options.OUTPUT,
+            help="The file to write. [default: standard output; onnx needs a file]",
+            show_default=False,
+        ),
+    ] = None,
+    force: options.Force = False,
+) -> None:
+    """Write a map in another language: SQL, Python without any package, or ONNX.
+
+    What is written gives the probabilities of the map, and refuses (NULL, an error, NaN) the scores that it refuses.
+    """
+    from calibrant.maps import load_map
+
+    if to is not Language.SQL and (score or dialect):
+        raise InputError(f"--score and --dialect belong to --to sql; leave them out with --to {to.value}.")
+    record = load_map(map)
+    if to is Language.ONNX:
+        _write_onnx(record, output, force)
+    elif to is Language.SQL:
+        _write_text(record.to_sql(score or "score", (dialect or Dialect.DUCKDB).value) + "\n", output, force)
+    else:
+        _write_text(record.to_python(), output, force)
+
+
+def _write_onnx(record: Map, output: Path | None, force: bool) -> None:
+    if output is None:
+        raise InputError("An ONNX graph is no text: name the file to write with --output.")
+    record.to_onnx(output, force=force)
+    _done(output)
+
+
+def _write_text(text: str, output: Path | None, force: bool) -> None:
+    from calibrant.cli import _console
+    from calibrant.data._output import written_beside
+
+    if output is None:
+        _console.show_raw(text.rstrip("\n"))
+        return
+    with written_beside(output, force=force) as beside:
+        Path(beside).write_text(text, encoding="utf-8")
+    _done(output)
+
+
+def _done(output: Path) -> None:
+    from calibrant.cli import _console
+
+    _console.show(f"Map written to {output}.")

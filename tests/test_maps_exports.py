@@ -1,0 +1,240 @@
+"""A map as Python text, as an expression of any dataframe and as ONNX gives what the map gives."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import duckdb
+import narwhals as nw
+import numpy as np
+import onnxruntime
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import calibrant as ca
+from calibrant.errors import InputError, MissingDependencyError, OutputExistsError
+from calibrant.maps import (
+    AffineLogitMap,
+    AverageMap,
+    BetaMap,
+    ClassIdentityMap,
+    ClassPriorShiftMap,
+    CorrectedMap,
+    Map,
+    OneVsRestMap,
+    PlattMap,
+    PriorShiftMap,
+    QuadraticLogitMap,
+    SplineMap,
+    StepMap,
+    TemperatureMap,
+    TreeMap,
+)
+from catalogue import BINARY, MANY, binary_rows, class_rows, named
+from test_maps_sql import MAPS, PAIR, assert_agree, scores_for
+
+STEPS = StepMap(PAIR, [0.2, 0.5, np.nextafter(0.5, 1), 0.7], [0.0, 0.1, 0.4, 0.6, 1.0])
+TREE = TreeMap(PAIR, [0.5, 0.5, 0.75, 0.25], [1, 2, 3, 4], [[0.9, 0.1], [0.3, 0.7], [0.5, 0.5]])
+LINE = AffineLogitMap(PAIR, 0.7, 0.2)
+MORE: list[Map] = [
+    TREE,
+    AverageMap(PAIR, (TREE, LINE, TREE)),
+    CorrectedMap(PAIR, 0.3, (LINE, TREE, LINE)),
+    PriorShiftMap(PAIR, 0.5, 0.01, (LINE,)),
+    PriorShiftMap(PAIR, 0.5, 0.9, (STEPS,)),
+    PriorShiftMap(PAIR, 0.2, 0.9, (PlattMap(PAIR, 3.0, -1.0),)),
+    BetaMap(PAIR, 0.0, 0.0, 0.4),
+    BetaMap(PAIR, 2.0, 0.3, 0.4, -5.0, -9.0),
+    QuadraticLogitMap(PAIR, 0.1, 0.9, -0.3, -2.0, 3.0, True),
+    SplineMap(PAIR, [-1.0, 2.0], [0.0, 3.0], [0.0, 0.0], True),
+    SplineMap(PAIR, [-1.0, 0.5, 2.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]),
+]
+EVERY = [*MAPS, *MORE]
+every_map = pytest.mark.parametrize("record", EVERY, ids=lambda record: record.kind)
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "polars, lazy": pl.LazyFrame,
+    "pyarrow": pa.table,
+    "duckdb": lambda data: duckdb.connect(config={"threads": 1}).from_arrow(pa.table(data)),
+}
+
+
+def python_of(record, name="calibrate"):
+    space = {}
+    exec(compile(record.to_python(name), "map.py", "exec"), space)
+    return space[name]
+
+
+def through_frame(record, frame):
+    made = nw.from_native(frame).with_columns(found=record.to_expr("the score")).select("place", "found")
+    eager = made.collect() if isinstance(made, nw.LazyFrame) else made
+    return eager.sort("place").get_column("found").to_list()
+
+
+def through_onnx(record, scores, path):
+    record.to_onnx(path)
+    session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
+    return session.run(None, {session.get_inputs()[0].name: scores})[0]
+
+
+@every_map
+def test_python_agrees(record):
+    scores = scores_for(record)
+    assert_agree(record, scores, list(map(python_of(record), scores.tolist())))
+
+
+@every_map
+def test_onnx_agrees(record, tmp_path):
+    scores = scores_for(record)
+    assert_agree(record, scores, through_onnx(record, scores, tmp_path / "map.onnx"))
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES.keys())
+@every_map
+def test_expressions_agree(record, make):
+    scores = scores_for(record)
+    found = through_frame(record, make({"the score": scores, "place": np.arange(len(scores))}))
+    assert_agree(record, scores, found)
+
+
+@pytest.mark.parametrize("case", **named(BINARY))
+def test_every_calibrator_agrees_in_every_language(case, tmp_path):
+    rows = binary_rows(case.reads)
+    record = case.make().fit(rows.scores, rows.y).map_
+    scores = np.unique(rows.scores)
+    assert_agree(record, scores, list(map(python_of(record), scores.tolist())))
+    assert_agree(record, scores, through_onnx(record, scores, tmp_path / "map.onnx"))
+    assert_agree(
+        record, scores, through_frame(record, pl.LazyFrame({"the score": scores, "place": range(len(scores))}))
+    )
+
+
+# ---------------------------------------------------------------- many classes in ONNX
+
+TRIPLE = ("a", "b", "c")
+SHIFTED = ClassPriorShiftMap(
+    TRIPLE, [0.2, 0.3, 0.5], [0.6, 0.3, 0.1], (TemperatureMap(TRIPLE, 0.7, 0.01), )
+)  # fmt: skip
+CLASS_MAPS = [ClassIdentityMap(TRIPLE, 0.1), ClassIdentityMap(TRIPLE, 0.0, True), SHIFTED]
+CLASS_MAPS += [TemperatureMap(TRIPLE, beta, 0.0, True) for beta in (0.0, 2.0, 1e9)]
+
+
+def class_scores(record):
+    rng = np.random.default_rng(3)
+    if record.reads == "probability":
+        p = np.concatenate([rng.dirichlet([0.3] * 3, 100), np.eye(3), np.full((1, 3), 1 / 3), [[0.5, 0.5, 0.0]]])
+        return np.concatenate([p, p[:20] * (1 + 5e-5)])
+    return np.concatenate([rng.normal(0, 5, (100, 3)), np.eye(3) * 800, np.zeros((1, 3)), [[1e300, 0.0, -1e300]]])
+
+
+@pytest.mark.parametrize("record", CLASS_MAPS, ids=lambda record: record.kind)
+def test_class_maps_agree_in_onnx(record, tmp_path):
+    scores = class_scores(record)
+    np.testing.assert_allclose(through_onnx(record, scores, tmp_path / "m.onnx"), record(scores), atol=1e-12)
+
+
+@pytest.mark.parametrize("case", **named([case for case in MANY if "partition" not in case.name]))
+def test_every_calibrator_of_many_classes_agrees_in_onnx(case, tmp_path):
+    rows = class_rows(case.reads)
+    record = case.make().fit(rows.scores, rows.y).map_
+    if isinstance(record, OneVsRestMap) and record.reads == "logit":
+        with pytest.raises(InputError, match="ONNX cannot be written for the map 'one_vs_rest'"):
+            record.to_onnx(tmp_path / "m.onnx")
+        return
+    scores = rows.scores if record.reads == "score" else class_scores(record)
+    if scores.shape[1] == len(record.classes):
+        np.testing.assert_allclose(through_onnx(record, scores, tmp_path / "m.onnx"), record(scores), atol=1e-12)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("record", [LINE, STEPS, PlattMap(PAIR, 1.0, 0.0), TREE])
+def test_what_is_no_score_is_refused_in_every_language(record, tmp_path):
+    wrong = [math.nan, math.inf, -math.inf, *([1.1, -0.2] if record.reads == "probability" else [])]
+    for value in wrong:
+        with pytest.raises(ValueError, match="score must be"):
+            python_of(record)(value)
+    assert np.isnan(through_onnx(record, np.array(wrong), tmp_path / "map.onnx")).all()
+    for make in FRAMES.values():
+        found = through_frame(record, make({"the score": wrong, "place": range(len(wrong))}))
+        assert all(value is None or math.isnan(value) for value in found)
+    scores = pl.DataFrame({"the score": [0.5, None], "place": [0, 1]})
+    assert through_frame(record, scores) == [pytest.approx(record(0.5)), None]
+
+
+def test_rows_that_are_no_probabilities_are_nan_in_onnx(tmp_path):
+    rows = np.array([[0.2, 0.3, 0.5], [0.2, 0.3, 0.6], [math.nan, 0.5, 0.5], [1.2, -0.1, -0.1]])
+    found = through_onnx(ClassIdentityMap(TRIPLE), rows, tmp_path / "map.onnx")
+    assert np.isnan(found).all(axis=1).tolist() == [False, True, True, True]
+
+
+def test_whole_numbers_are_scores():
+    assert through_frame(STEPS, pd.DataFrame({"the score": [0, 1], "place": [0, 1]})) == [0.0, 1.0]
+    assert python_of(STEPS)(1) == 1.0
+
+
+def test_languages_of_two_classes_say_so():
+    record = TemperatureMap(TRIPLE, 1.0)
+    with pytest.raises(InputError, match="Python is written for maps of two classes, but this map 'temperature' has 3"):
+        record.to_python()
+    with pytest.raises(InputError, match="A dataframe expression is written for maps of two classes"):
+        record.to_expr("p")
+    with pytest.raises(InputError, match="name must be a name"):
+        LINE.to_python("two words")
+
+
+def test_text_of_python_reads_well():
+    assert LINE.to_python("honest").splitlines()[5:] == [
+        "def honest(score):",
+        "    x = float(score)",
+        "    if not -1e-06 <= x <= 1.000001:",
+        '        raise ValueError(f"score must be a probability in [0, 1], but it is {score!r}.")',
+        "    p = min(max(x, 0.0), 1.0)",
+        "    inner = min(max(p, 1.1754943508222875e-38), 0.9999999999999999)",
+        "    log_odds = min(max((math.log(inner / (1.0 - inner)) if p < 1.0 else 87.3365447505531), -88.0), 88.0)",
+        "    return 1.0 / (1.0 + math.exp(0.0 - min(max(0.2 + (0.7 * log_odds), -700.0), 700.0)))",
+    ]
+    assert "bisect_right" in STEPS.to_python()
+    assert "import math" not in STEPS.to_python()
+
+
+def test_labels_cannot_break_the_text():
+    record = StepMap(('no"""\n', "yes\nimport os"), [0.5], [0.25, 0.75])
+    assert python_of(record)(0.5) == 0.75
+
+
+def test_an_onnx_file_that_exists_is_kept(tmp_path):
+    path = tmp_path / "map.onnx"
+    path.write_text("precious")
+    with pytest.raises(OutputExistsError):
+        LINE.to_onnx(path)
+    LINE.to_onnx(path, force=True)
+    first = path.read_bytes()
+    LINE.to_onnx(path, force=True)
+    assert path.read_bytes() == first
+
+
+def test_a_missing_onnx_is_said_with_the_command(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[onnx\]'"):
+        LINE.to_onnx(tmp_path / "map.onnx")
+
+
+def test_a_map_of_thousands_of_steps():
+    rng = np.random.default_rng(0)
+    record = StepMap(PAIR, np.sort(rng.random(2_999)), np.sort(rng.random(3_000)))
+    scores = rng.random(500)
+    frame = FRAMES["duckdb"]({"the score": scores, "place": np.arange(500)})
+    assert_agree(record, scores, through_frame(record, frame))
+    assert_agree(record, scores, list(map(python_of(record), scores.tolist())))
+
+
+def test_an_expression_of_a_lazy_frame_runs_nothing():
+    fails = pl.LazyFrame({"p": [0.5]}).with_columns(pl.col("p").map_elements(lambda _: 1 / 0, pl.Float64))
+    nw.from_native(fails).with_columns(q=ca.PlattScaling().fit([-1.0, 1.0, 2.0], [0, 1, 0]).map_.to_expr("p"))

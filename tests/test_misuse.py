@@ -79,3 +79,20 @@ def test_copies_across_folds_are_named() -> None:
     y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
     with pytest.warns(DataWarning, match="copies of others"):
         ca.CalibratedClassifier(GaussianNB(), ca.AffineLogit()).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+
+
+def test_training_rows_of_a_frozen_model_are_recognised() -> None:
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.frozen import FrozenEstimator
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 5))
+    y = (X[:, 0] + 1.5 * rng.normal(size=1200) > 0).astype(int)
+    frozen = FrozenEstimator(RandomForestClassifier(50, random_state=0).fit(X[:600], y[:600]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ca.CalibratedClassifier(frozen, ca.AffineLogit()).fit(X[:600], y[:600])
+    assert any("they look like its training rows" in str(one.message) for one in caught)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ca.CalibratedClassifier(frozen, ca.AffineLogit()).fit(X[600:], y[600:])

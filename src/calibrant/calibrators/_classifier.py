@@ -25,9 +25,11 @@ from calibrant.calibrators._auto import AutoCalibrator
 from calibrant.calibrators._base import NotFitted, forget
 from calibrant.data._arrays import aligned, array_of
 from calibrant.errors import DataWarning, InputError
-from calibrant.metrics import brier_score, log_loss
+from calibrant.metrics import brier_score, log_loss, roc_auc
 
 MANY_COPIES = 0.1
+MOST_TO_TRY = 20_000
+FAR_BETTER = 0.05
 
 
 @dataclass(frozen=True)
@@ -190,11 +192,32 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _parts(self, X: Any, labels: NDArray[Any], weights: Floats | None, groups: Any) -> Iterator[_Part]:
         if _is_frozen(self.estimator):
             model = self.estimator
-            yield _Part(model, np.arange(len(labels)), self._scores(model, X))
+            scores = self._scores(model, X)
+            self._warn_if_trained_on(X, labels, scores)
+            yield _Part(model, np.arange(len(labels)), scores)
             return
         for train, test in check_cv(self.cv, labels, classifier=True).split(X, labels, groups):
             model = self._model(_safe_indexing(X, train), labels[train], _at(weights, train))
             yield _Part(model, np.asarray(test), self._scores(model, _safe_indexing(X, test)))
+
+    def _warn_if_trained_on(self, X: Any, labels: NDArray[Any], scores: Floats) -> None:
+        """Say that a frozen model knows these rows: it ranks them far better than a copy that has not seen them."""
+        model = getattr(self.estimator, "estimator", None)
+        if len(self.classes_) != 2 or len(labels) > MOST_TO_TRY or not isinstance(model, BaseEstimator):
+            return
+        half, other = next(StratifiedKFold(2, shuffle=True, random_state=0).split(labels, labels))
+        fresh = self._scores(clone(model).fit(_safe_indexing(X, half), labels[half]), _safe_indexing(X, other))
+        event = (labels[other] == self.classes_[1]).astype(int)
+        known, unknown = roc_auc(event, scores[other]), roc_auc(event, fresh)
+        error = np.sqrt(max(unknown * (1 - unknown), 0.01) / max(min(event.sum(), len(event) - event.sum()), 1))
+        if known - unknown > max(FAR_BETTER, 3 * error):
+            warnings.warn(
+                f"The frozen estimator ranks these rows far better (AUC {known:.3f}) than a copy of it, fitted to half "
+                f"of them, ranks the other half ({unknown:.3f}): they look like its training rows. Calibrate on rows "
+                f"that it has not seen, or leave FrozenEstimator out.",
+                DataWarning,
+                stacklevel=5,
+            )
 
     def _model(self, X: Any, labels: NDArray[Any], weights: Floats | None) -> Any:
         model = clone(self.estimator)

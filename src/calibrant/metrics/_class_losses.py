@@ -28,8 +28,8 @@ def class_estimate(
     """Estimate of one forecast, or of the difference of two."""
     if measure not in (brier_score, log_loss) or not all(isinstance(read, ClassRows) for read in reads):
         raise InputError(
-            f"{measure.__name__} of three or more columns has no interval here. Take brier_score or log_loss, or judge "
-            f"one class at a time with class_tables."
+            f"{measure.__name__} has an interval for two classes only, and there are more columns. Take brier_score or "
+            f"log_loss, or judge one class at a time with class_tables."
         )
     losses = [_losses(measure, read, **options) for read in reads]
     weights = row_weights(reads[0])

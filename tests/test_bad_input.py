@@ -612,9 +612,9 @@ def test_swapped_arguments_are_guessed():
 def test_the_label_is_no_score_and_no_weight(tmp_path):
     frame = pd.DataFrame({"p": P, "y": Y})
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    for named in ({"score": "y", "label": "y"}, {"score": "p", "label": "y", "weight": "y"}):
-        refused(lambda: ca.ScoreTable.from_frame(frame, **named), "same column", "'y'")  # noqa: B023
-        refused(lambda: ca.ScoreTable.from_file(tmp_path / "rows.csv", **named), "same column", "'y'")  # noqa: B023
+    for columns in ({"score": "y", "label": "y"}, {"score": "p", "label": "y", "weight": "y"}):
+        refused(lambda: ca.ScoreTable.from_frame(frame, **columns), "same column", "'y'")  # noqa: B023
+        refused(lambda: ca.ScoreTable.from_file(tmp_path / "rows.csv", **columns), "same column", "'y'")  # noqa: B023
 
 
 @pytest.mark.parametrize(

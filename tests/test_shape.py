@@ -77,3 +77,13 @@ def test_calibrated_scores_are_rarely_called_distorted() -> None:
         y, z = simulated(lambda z: z, 1500, seed)
         wrong += ca.shape_diagnosis(y, sigmoid(z)).verdict not in ("calibrated", "not enough rows to tell")
     assert wrong / 400 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 400)
+
+
+@pytest.mark.parametrize("scale", [2.0**1018, 2.0**-1018, 1e160, 1e-160])
+def test_margins_of_any_size_have_the_same_shape(scale: float) -> None:
+    y, z = simulated(lambda z: z + 0.3 * z**2, 2000)
+    a, b = (ca.shape_diagnosis(y, scores, from_logits=True) for scores in (z, z * scale))
+    assert b.verdict == a.verdict
+    assert b.statistic == pytest.approx(a.statistic, rel=1e-9)
+    assert b.slope * scale == pytest.approx(a.slope, rel=1e-9)
+    assert b.slope_error * scale == pytest.approx(a.slope_error, rel=1e-9)

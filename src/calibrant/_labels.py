@@ -29,7 +29,7 @@ def label_classes(values: Sequence[Any], pos_label: Label | None = None, name: s
     if len(found) > 2:
         raise InputError(
             f"{name} must hold two classes, but it holds {len(found) if len(found) < 50 else 'many'} different values: "
-            f"{shown(found)}. Keep the rows of two classes, or use a method for many classes."
+            f"{shown(found)}. {_many_values_advice(found)}"
         )
     if pos_label is not None:
         return _classes_by_name(found, plain_label(pos_label), name)
@@ -48,10 +48,18 @@ def label_classes(values: Sequence[Any], pos_label: Label | None = None, name: s
     return (found[0], found[1])
 
 
+def _many_values_advice(found: list[Any]) -> str:
+    if all(isinstance(value, float) or value in (0, 1) for value in found) and found[0] >= 0 and found[-1] <= 1:
+        return (
+            "They look like probabilities: labels come first in measures, (y_true, y_prob), and last in fit(scores, y)."
+        )
+    return "Keep the rows of two classes, or use a method for many classes."
+
+
 def plain_label(value: Any) -> Any:
     """A label as a Python scalar; whole floats become int, so that 1.0 and 1 are one label."""
     value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value
 

@@ -219,4 +219,7 @@ def usual_candidates(distinct: ScoreTable, margins: bool) -> list[BinaryCalibrat
     line: BinaryCalibrator = PlattScaling() if margins else AffineLogit()
     if rows < FEW_ROWS:
         return [line]
-    return [line, VennAbers()] if rows < MANY_ROWS else [line, VennAbers(), SplineCalibration(from_logits=margins)]
+    size = float(max(-distinct.scores[0], distinct.scores[-1]))
+    if rows < MANY_ROWS or (margins and not 1e-50 < size < 1e50):  # a spline cannot bend on such a scale
+        return [line, VennAbers()]
+    return [line, VennAbers(), SplineCalibration(from_logits=margins)]

@@ -190,8 +190,9 @@ def _sorted_text_classes(labels: NDArray[Any]) -> Any:
     """Text labels sorted, as scikit-learn does; numbers follow the rule of the gate."""
     if labels.dtype.kind not in "OUST":
         return None
-    found = set(np.ravel(_checks.text_of_bytes(labels)).tolist())
-    if not found or len(found) > 2 or not all(isinstance(value, str) for value in found):
+    flat = np.ravel(_checks.text_of_bytes(labels)).tolist()
+    found = set(flat) if all(issubclass(kind, str) for kind in set(map(type, flat))) else set()
+    if not 1 <= len(found) <= 2:
         return None
     return tuple(sorted(found)) if len(found) == 2 else (None, *found)
 

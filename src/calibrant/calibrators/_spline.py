@@ -19,9 +19,11 @@ from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.calibrators._cross_fit import deal, most_folds
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds, log_odds_ends
+from calibrant.errors import InputError
 from calibrant.maps import SplineMap
 
 MOST_CELLS = 4096
+FARTHEST_UNIT = 1e100
 PULL = 20.0
 PULL_POINTS = 20
 PENALTIES = 10.0 ** np.arange(-1.0, 7.0)
@@ -115,6 +117,11 @@ class SplineCalibration(BinaryCalibrator):
         warn_if_falling(ranking.auc(distinct.positives, distinct.negatives) < 0.5)
         z = distinct.scores if self.from_logits else fit_log_odds(distinct)
         unit = _unit(z, distinct.weight)
+        if not 1 / FARTHEST_UNIT < unit < FARTHEST_UNIT:
+            raise InputError(
+                f"The log-odds spread over {unit:.3g}, whose curvature a float cannot hold: divide all scores by a "
+                f"constant first."
+            )
         folds = min(self.cv, most_folds(distinct))
         cells = _gather(z / unit, distinct, folds, generator(self.random_state))
         knots = _knots(cells, self.n_knots)

@@ -51,6 +51,13 @@ def check_missing(missing: str, allowed: Sequence[str] = ("error", "drop")) -> N
         raise InputError(f"missing must be {words}, but it is {missing!r}.")
 
 
+def label_apart(label: Hashable, others: Sequence[tuple[Hashable, str]]) -> None:
+    """Refuse the label's own column as a score or weight: it would be judged against itself."""
+    for name, argument in others:
+        if name == label and name is not None:
+            raise ColumnError(f"{argument} and label are the same column, {label!r}: name two different columns.")
+
+
 def column_index(names: Sequence[Hashable], wanted: Hashable, argument: str, hint: str = "") -> int:
     """Position of a column: the exact name, or the only one that equals it but for blanks around."""
     exact = [place for place, name in enumerate(names) if name == wanted]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._checks import shown
-from calibrant.data._columns import Columns, Missing, binary_codes, check_missing, class_codes
+from calibrant.data._columns import Columns, Missing, binary_codes, check_missing, class_codes, label_apart
 from calibrant.data._engine import Engine, Progress
 from calibrant.data._faults import refuse_bad_cells, refuse_missing
 from calibrant.data._source import Source, number_name, open_source, with_second_look
@@ -98,6 +98,7 @@ def read_many(
 
 
 def _choose(source: Source, scores: Sequence[tuple[str, str]], label: str, weight: str | None) -> _Choice:
+    label_apart(label, [*scores, (weight, "weight")])
     places = tuple(source.place(name, argument) for name, argument in scores)
     chosen = _Choice(places, source.place(label, "label"), None if weight is None else source.place(weight, "weight"))
     for place, argument in zip(chosen.numbers, [*(argument for _, argument in scores), "weight"]):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant import _checks
-from calibrant.data._columns import Columns, check_missing, column_index
+from calibrant.data._columns import Columns, check_missing, column_index, label_apart
 from calibrant.errors import ColumnError, InputError, InputTypeError, MissingDependencyError
 
 # ---------------------------------------------------------------- one column
@@ -29,7 +29,7 @@ def column_array(values: Any, name: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         values = np.array(values.tolist(), dtype=object)
     if isinstance(values, np.ndarray):
-        return _tidy(values)
+        return _tidy(np.asarray(values))  # np.asarray: a matrix would keep two dimensions
     if hasattr(values, "detach"):
         return _of_tensor(values)
     if isinstance(values, str | bytes | dict):
@@ -79,7 +79,10 @@ def _of_series(values: Any) -> NDArray[Any]:
         if hasattr(values.type, "value_type") and hasattr(values.type, "index_type"):
             values = values.cast(values.type.value_type)  # to_numpy puts a neighbour's value where one is missing
         return _tidy(np.asarray(values.to_numpy(zero_copy_only=False)))
-    return _tidy(np.asarray(values.to_numpy()))
+    try:
+        return _tidy(np.asarray(values.to_numpy()))
+    except Exception:  # a kind that NumPy has not, each library with its own error: whole numbers of 128 bits
+        return _tidy(np.array(values.to_list(), dtype=object))
 
 
 def _of_sequence(values: Any, name: str) -> NDArray[Any]:
@@ -123,6 +126,8 @@ def _is_missing(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):
         return type(value).__name__ == "NAType"
+    except ArithmeticError:  # a signalling NaN of decimal, which cannot be compared
+        return True
 
 
 # ---------------------------------------------------------------- a frame
@@ -140,6 +145,7 @@ def read_frame(
     """The rows of two or three columns of a frame, eager or lazy."""
     check_missing(missing)
     wanted = {"score": score, "label": label} | ({} if weight is None else {"weight": weight})
+    label_apart(label, [(name, argument) for argument, name in wanted.items() if argument != "label"])
     columns = _named_columns(frame, wanted)
     numeric = {place: _numeric(columns[place], wanted[place]) for place in wanted if place != "label"}
     labels = np.asarray(columns["label"])

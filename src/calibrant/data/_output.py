@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from calibrant.errors import InputError, OutputExistsError
+from calibrant.errors import InputError, InputTypeError, OutputExistsError
 
 
 @contextmanager
@@ -39,8 +39,12 @@ def written_beside(path: str | os.PathLike[str], *, force: bool = False) -> Iter
 
 def output_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """The file that will be written (links followed), once it is clear that it may be."""
-    target = Path(os.path.realpath(path))
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise InputTypeError(f"The output must be the name of a file, but it is of type {type(path).__name__}.")
     shown = repr(os.fspath(path))
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise InputError(f"The output {shown} cannot be the name of a file: give another name.")
+    target = Path(os.path.realpath(path))
     try:
         kind = target.stat().st_mode
     except FileNotFoundError:

@@ -207,10 +207,14 @@ def open_source(
     """The relation that a path stands for."""
     if decimal not in (None, ".", ","):
         raise InputError(f"decimal must be '.' or ',', but it is {decimal!r}.")
+    if not isinstance(header, bool):
+        raise InputTypeError(f"header must be True or False, but it is {header!r}.")
     separator_named(separator)
     if not isinstance(path, str | os.PathLike):
         raise InputTypeError(f"path must be the name of a file, but it is {type(path).__name__}.")
     name = os.fspath(path)
+    if not name:
+        raise InputError("path is empty: give the name of a file.")
     try:
         files = files_of(path)
         kinds = {_kind(file) for file in files}
@@ -320,6 +324,8 @@ def readable_error(path: str, kind: Kind, reason: Exception, source: Source | No
         what = {"text": "text", "parquet": "Parquet", "json": "JSON lines"}[kind]
         return InputError(f"{path!r} cannot be read as {what}: {said}")
     where, separator = f"Line {line[1]} of {path!r}", repr(source.separator)
+    if "Maximum line size" in text:
+        return InputError(f"{where} is longer than 2,000,000 bytes: remove the long cells, or save it as Parquet.")
     cells = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
     if cells:
         return InputError(_uneven(where, separator, int(cells[1]), int(cells[2])))

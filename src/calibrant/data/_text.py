@@ -74,7 +74,7 @@ def separator_named(separator: str | None) -> str | None:
     """The separator itself: one character, or a word for it ("tab")."""
     if separator is None:
         return None
-    found = SEPARATOR_NAMES.get(separator, separator)
+    found = SEPARATOR_NAMES.get(separator, separator) if isinstance(separator, str) else ""
     if len(found) != 1 or found in '"\r\n':
         raise InputError(f'separator must be one character, or "tab", but it is {separator!r}.')
     return found

@@ -89,6 +89,8 @@ DIALECTS = {
 
 def sql_expression(record: Map, column: str, dialect: str = "duckdb") -> str:
     """The map as an SQL expression of a column; the name is quoted here."""
+    if not isinstance(column, str) or not column or "\0" in column:
+        raise InputError(f"column must be the name of a column, but it is {column!r}.")
     return sql_of(record, _dialect(dialect).name(column), dialect)
 
 
@@ -109,7 +111,7 @@ def sql_of(record: Map, number_sql: str, dialect: str = "duckdb") -> str:
 
 
 def _dialect(name: str) -> Dialect:
-    if name not in DIALECTS:
+    if not isinstance(name, str) or name not in DIALECTS:
         raise InputError(f"dialect must be one of {', '.join(map(repr, DIALECTS))}, but it is {name!r}.")
     return DIALECTS[name]
 

@@ -127,19 +127,28 @@ def shape_diagnosis(
     _checks.both_classes(table.total_positives, table.total_negatives, "shape_diagnosis")
     distinct = table.distinct
     z = distinct.scores if logits else fit_log_odds(distinct)
+    unit = _unit(z)
+    z = z / unit
     line = newton.fit_logistic((z,), distinct.positives, distinct.weight)
     if line.outcome != newton.OK:
         why = "separate the classes" if line.outcome == newton.SEPARABLE else "are all the same"
         raise InputError(f"The scores {why}, so there is no line on the log-odds to compare with.")
-    return _diagnose(distinct, z, line, bool(logits))
+    return _diagnose(distinct, z, unit, line, bool(logits))
 
 
-def _diagnose(distinct: ScoreTable, z: Floats, line: newton.LogisticFit, logits: bool) -> ShapeDiagnosis:
+def _unit(z: Floats) -> float:
+    """A power of two in which the squares and cubes of z fit into a float; 1 wherever they do anyway."""
+    size = float(np.abs(z).max())
+    return 1.0 if 1e-50 < size < 1e50 else 2.0 ** (np.frexp(size)[1] - 1)
+
+
+def _diagnose(distinct: ScoreTable, z: Floats, unit: float, line: newton.LogisticFit, logits: bool) -> ShapeDiagnosis:
     intercept, slope = map(float, line.coefficients)
     error = _slope_error(z, distinct.weight, likelihood.expit(intercept + slope * z))
     cubic = _cubic(z, distinct, line)
     groups = _grouped(distinct, z, intercept, slope)
     falling = _falling_p_value(groups)
+    slope, error = slope / unit, error / unit
     identity = float("nan") if logits else _identity_p_value(z, distinct, line.loss)
     verdict = _verdict(falling, cubic, identity, error / max(abs(slope), 1.0) > WIDE / 1.96)
     observed = np.log(groups.positives + 0.5) - np.log(groups.weight - groups.positives + 0.5)

@@ -212,14 +212,14 @@ def class_rows_read(read: ManyRows, name: str) -> str:
     """`1,797 rows of scores.csv in 10 classes, from '1' (183) to '8' (174).`."""
     rows = read.rows
     counts = np.bincount(rows.labels, rows.weights, minlength=len(rows.classes)).astype(np.float64)
-    most, least = int(counts.argmax()), int(counts.argmin())
+    most, least = int(counts.argmax()), int(np.where(counts > 0, counts, np.inf).argmin())
     n, total = len(rows.labels), total_of(rows)
     weighted = "" if total == n else f", total weight {total:,.6g}"
     absent = int((counts == 0).sum())
     none = f" Without rows: {_absent_words(rows, counts)}." if absent else ""
     left = f" Left out: {read.dropped:,} with missing cells." if read.dropped else ""
     return (
-        f"{_checks.plural(n, 'row')} of {name}{weighted}, {len(rows.classes)} classes: {rows.classes[most]!r} is the "
+        f"{_checks.plural(n, 'row')} of {name}{weighted}, {len(rows.classes):,} classes: {rows.classes[most]!r} is the "
         f"most frequent ({percent(counts[most] / total)}), {rows.classes[least]!r} the rarest "
         f"({percent(counts[least] / total)}).{none}{left}"
     )

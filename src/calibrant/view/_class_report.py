@@ -170,7 +170,7 @@ def build_class_report(
 # ---------------------------------------------------------------- the calibrator
 
 DEFAULT_REASON = (
-    "None was asked for, so several maps were weighed against leaving the scores as they are, by their log loss on "
+    "No calibrator was asked for, so several maps were weighed against leaving the scores as they are, by their log loss on "
     "rows that they were not fitted on."
 )
 

@@ -67,7 +67,7 @@ def test_every_method_fits_and_applies(method: str) -> None:
 
 
 def test_columns_in_a_list_in_any_order_and_classes_by_option() -> None:
-    p, y = write_classes()
+    p, _ = write_classes()
     run("fit", "in.csv", *ASK, *QUICK, "-o", "star.json")
     listed = ("--scores", "p_owl,p_cat", "--scores", "p_dog", "--scores", "p_fox", "--classes", "owl,cat,dog,fox")
     done = run("fit", "in.csv", *listed, "--label", "label", *QUICK, "-o", "list.json")
@@ -260,14 +260,22 @@ WRONG = {
         FIT,
         "The labels: 0, 1. The classes of the columns: 'a', 'b', 'c'",
     ),
-    "no column matches": (GOOD, ("fit", "in.csv", "--scores", "q_*", "--label", "label"), "'q_\\*' matches no column.*'p_a'"),
+    "no column matches": (
+        GOOD,
+        ("fit", "in.csv", "--scores", "q_*", "--label", "label"),
+        "'q_\\*' matches no column.*'p_a'",
+    ),
     "two stars": (GOOD, ("fit", "in.csv", "--scores", "*_*", "--label", "label"), "more than one star"),
     "unknown column": (
         GOOD,
         ("fit", "in.csv", "--scores", "p_a,p_b,p_d", "--label", "label"),
         "--scores 'p_d' is not a column.*Did you mean",
     ),
-    "two columns": (GOOD, ("fit", "in.csv", "--scores", "p_a,p_b", "--label", "label"), "three or more classes.*--score"),
+    "two columns": (
+        GOOD,
+        ("fit", "in.csv", "--scores", "p_a,p_b", "--label", "label"),
+        "three or more classes.*--score",
+    ),
     "a column twice": (
         GOOD,
         ("fit", "in.csv", "--scores", "p_a,p_b,p_c,p_a", "--label", "label"),
@@ -299,7 +307,7 @@ WRONG = {
     "each and logits": (GOOD, (*FIT, "--method", "one-versus-rest:beta", "--from-logits"), "--from-logits is for"),
     "no map": (GOOD, ("apply", "no.json", "in.csv", "--scores", "p_*", "-o", "out.csv"), "There is no map file"),
     "the output exists": (GOOD, (*FIT, "-o", "in.csv"), "'in.csv' exists and was left as it is"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -114,7 +114,7 @@ EXPECTED = {
     "noise": ("no-signal", {"over-confident", "worse-than-base-rate"}),
     "automatic": ("use-map", {"over-confident", "gain"}),
     "one_class_off": ("use-map", {"classes-off", "class-shares", "gain"}),
-    "certain_and_wrong": ("use-map", {"infinite-log-loss"}),
+    "certain_and_wrong": ("leave-alone", {"infinite-log-loss", "no-gain"}),
     "tiny": ("not-cross-fitted", {"not-cross-fitted"}),
     "few": ("cannot-tell", set()),
     "absent": ("use-map", {"classes-without-rows"}),
@@ -139,6 +139,14 @@ def test_the_class_that_is_off_is_named():
     assert report.lines[0].before.clear
     assert "“w” is put too high" in said(report)["class-shares"]
     assert "“w”" in said(report)["classes-off"]
+
+
+def test_a_certain_mistake_is_not_left_alone():
+    report = report_of("certain_and_wrong")
+    assert "certain and wrong" in report.headline.title
+    assert "exactly 0" in said(report, "advice")["no-zeros"]
+    assert report.before.log_loss.value is None
+    assert report.gain.measure == "Brier score"
 
 
 # ---------------------------------------------------------------- numbers

@@ -12,6 +12,7 @@ import typer
 
 from calibrant.cli import _export, _operating
 from calibrant.cli import _options as options
+from calibrant.cli._methods import named
 
 COMMANDS, FIRST = "Commands", "Start here"
 
@@ -90,11 +91,14 @@ def demo(
     epilog=_examples(
         "calibrant report scores.csv --score p --label y",
         "calibrant report loans.parquet --score margin --label defaulted --pos-label yes -o loans.html",
+        "calibrant report digits.csv --scores 'p_*' --label digit",
     ),
 )
 def report(
     scores: options.ScoresFile,
     score: options.Score = None,
+    columns: options.ScoreColumns = None,
+    classes: options.ClassNames = None,
     label: options.Label = None,
     weight: options.Weight = None,
     group: options.Group = None,
@@ -134,8 +138,17 @@ def report(
     request = Request(
         scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, from_logits, group
     )
+    if columns or classes:
+        from calibrant.cli._class_reading import class_request
+        from calibrant.cli._class_report import run_class_report
+
+        costs = {"false_positive": false_positive, "false_negative": false_negative}
+        many = class_request(request, columns, classes, margin=margin, prevalence=prevalence, **costs)
+        return run_class_report(many, method=method, output=output, as_json=json, force=force)
     acting = {"false_positive": false_positive, "false_negative": false_negative, "new_prevalence": prevalence}
-    run_report(request, acting=acting, method=method, output=output, margin=margin, as_json=json, force=force)
+    return run_report(
+        request, acting=acting, method=named(method), output=output, margin=margin, as_json=json, force=force
+    )
 
 
 @app.command(
@@ -144,11 +157,14 @@ def report(
         "calibrant fit scores.csv --score p --label y",
         "calibrant fit scores.csv --score p --label y --method isotonic -o steps.json",
         "calibrant fit umsatz.csv --score p --label y --separator ';' --decimal ','",
+        "calibrant fit digits.csv --scores 'p_*' --label digit --method sms",
     ),
 )
 def fit(
     scores: options.ScoresFile,
     score: options.Score = None,
+    columns: options.ScoreColumns = None,
+    classes: options.ClassNames = None,
     label: options.Label = None,
     weight: options.Weight = None,
     pos_label: options.PosLabel = None,
@@ -176,7 +192,13 @@ def fit(
     request = Request(
         scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, from_logits
     )
-    run_fit(request, method=method, output=output, as_json=json, force=force)
+    if columns or classes:
+        from calibrant.cli._class_fit import run_class_fit
+        from calibrant.cli._class_reading import class_request
+
+        many = class_request(request, columns, classes)
+        return run_class_fit(many, method=method, output=output, as_json=json, force=force)
+    return run_fit(request, method=named(method), output=output, as_json=json, force=force)
 
 
 @app.command(
@@ -184,6 +206,7 @@ def fit(
     epilog=_examples(
         "calibrant apply map.json today.csv --score p -o calibrated.csv",
         "calibrant apply map.json today.parquet --score p --as probability -o calibrated.parquet",
+        "calibrant apply map.json today.csv --scores 'p_*' -o calibrated.csv",
     ),
 )
 def apply(
@@ -208,9 +231,16 @@ def apply(
         ),
     ],
     score: options.Score = None,
+    columns: options.ScoreColumns = None,
+    classes: options.ClassNames = None,
     column: Annotated[
         str,
-        typer.Option("--as", metavar="NAME", rich_help_panel=options.COLUMNS, help="Name of the new column."),
+        typer.Option(
+            "--as",
+            metavar="NAME",
+            rich_help_panel=options.COLUMNS,
+            help="Name of the new column; with --scores what the names of the new ones start with.",
+        ),
     ] = "calibrated",
     prevalence: _operating.Prevalence = None,
     fitted_prevalence: Annotated[
@@ -237,6 +267,7 @@ def apply(
 ) -> None:
     """Add a column of calibrated probabilities to a file.
 
+    For three or more classes a column is added for each, --as and the class being its name (calibrated_cat).
     Rows keep their order and all other cells stay as they are. Works through the file piece by piece, so it may be
     larger than memory.
     """
@@ -245,7 +276,13 @@ def apply(
 
     request = Request(scores, score, None, None, None, missing.value, separator, decimal, not no_header)
     moved = (fitted_prevalence, prevalence)
-    run_apply(map, request, output=output, column=column, force=force, moved=moved)
+    if columns or classes:
+        from calibrant.cli._class_apply import run_class_apply
+        from calibrant.cli._class_reading import class_request
+
+        many = class_request(request, columns, classes)
+        return run_class_apply(map, many, output=output, prefix=column, force=force, moved=moved)
+    return run_apply(map, request, output=output, column=column, force=force, moved=moved)
 
 
 @app.command(
@@ -253,12 +290,15 @@ def apply(
     epilog=_examples(
         "calibrant evaluate scores.csv --score p --label y",
         "calibrant evaluate test.csv --score p --label y --map map.json",
+        "calibrant evaluate digits.csv --scores zero,one,two --label digit",
         "calibrant evaluate scores.csv --score p --label y --json",
     ),
 )
 def evaluate(
     scores: options.ScoresFile,
     score: options.Score = None,
+    columns: options.ScoreColumns = None,
+    classes: options.ClassNames = None,
     label: options.Label = None,
     weight: options.Weight = None,
     group: options.Group = None,
@@ -289,7 +329,13 @@ def evaluate(
     request = Request(
         scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, group=group
     )
-    run_evaluate(request, map_path=map, n_bins=bins, margin=margin, as_json=json)
+    if columns or classes:
+        from calibrant.cli._class_evaluate import run_class_evaluate
+        from calibrant.cli._class_reading import class_request
+
+        many = class_request(request, columns, classes, margin=margin)
+        return run_class_evaluate(many, map_path=map, n_bins=bins, as_json=json)
+    return run_evaluate(request, map_path=map, n_bins=bins, margin=margin, as_json=json)
 
 
 app.command(

@@ -141,7 +141,9 @@ def _title(said: ClassVerdict, evidence: ClassEvidence) -> str:
         "no-signal": "These scores hardly tell the classes apart",
         "cannot-tell": "Too few rows to tell",
         "map-not-enough": f"{kind}, and this map does not put it right",
-        "leave-alone": "No clear miscalibration: leave the scores as they are",
+        "leave-alone": "No clear miscalibration, but certain and wrong"
+        if evidence.certain_and_wrong
+        else "No clear miscalibration: leave the scores as they are",
         "small-gain": f"{kind}, but only a little",
         "use-map": f"{kind}: use the map",
     }
@@ -274,15 +276,17 @@ def _after_sentence(evidence: ClassEvidence, after: ClassSide) -> Sentence:
     value, high = _gap(after.top_error.value), points(after.top_error.high or 0.0)
     before = _gap(evidence.before.top_error.value)
     left = [line for line in evidence.lines if line.weight > 0 and line.after is not None and line.after.clear]
-    classes = (
-        "no class is off beyond chance any more"
-        if evidence.clear_lines and not left
-        else f"{counted(len(left), 'class').replace('classs', 'classes')} still off beyond chance"
-        if left
-        else "no class is off beyond chance"
-    )
+    classes = _still_off(len(left), bool(evidence.clear_lines))
     text = f"The typical gap of the top label goes from {before} to {value} (at most {high}), and {classes}."
     return Sentence("after-still-off" if (after.top_error.low or 0.0) > 0 or left else "after-calibrated", text)
+
+
+def _still_off(left: int, any_before: bool) -> str:
+    if left:
+        return (
+            "1 class is still off beyond chance" if left == 1 else f"{count(left)} classes are still off beyond chance"
+        )
+    return "no class is off beyond chance" + (" any more" if any_before else "")
 
 
 def _gap(share: float | None) -> str:
@@ -314,6 +318,12 @@ def _advice(said: ClassVerdict, evidence: ClassEvidence) -> list[Sentence]:
         rest = f" and {count(len(left) - NAMED)} more" if len(left) > NAMED else ""
         text = f"Look at {listed}{rest} in the table of classes: the map does not put them right."
         more.append(Sentence("classes-left", text))
+    if said in ("leave-alone", "cannot-tell", "map-not-enough") and evidence.before.log_loss.value is None:
+        text = (
+            "But let no probability be exactly 0: mix every row with a little of the uniform distribution, "
+            "(1 − e) p + e / K with e = 1 / (N + 1), or ask the model for log-probabilities."
+        )
+        more.append(Sentence("no-zeros", text))
     return [Sentence(said, texts[said]), *more]
 
 

@@ -170,8 +170,8 @@ def build_class_report(
 # ---------------------------------------------------------------- the calibrator
 
 DEFAULT_REASON = (
-    "No calibrator was asked for, so several maps were weighed against leaving the scores as they are, by their log loss on "
-    "rows that they were not fitted on."
+    "No calibrator was asked for, so several maps were weighed against leaving the scores as they are, by their log "
+    "loss on rows that they were not fitted on."
 )
 
 

@@ -102,6 +102,15 @@ def test_expressions_agree(record, make):
     assert_agree(record, scores, found)
 
 
+@pytest.mark.parametrize("record", MORE, ids=lambda record: record.kind)
+def test_sql_agrees(record):
+    scores = scores_for(record)
+    with duckdb.connect(config={"threads": 1}) as engine:
+        engine.execute("CREATE TABLE t AS SELECT unnest(?::DOUBLE[]) AS s", [scores.tolist()])
+        found = engine.execute(f"SELECT {record.to_sql('s')} FROM t").fetchall()
+    assert_agree(record, scores, [row[0] for row in found])
+
+
 @pytest.mark.parametrize("case", **named(BINARY))
 def test_every_calibrator_agrees_in_every_language(case, tmp_path):
     rows = binary_rows(case.reads)

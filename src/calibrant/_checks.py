@@ -63,18 +63,24 @@ def weights(values: NDArray[Any] | None, n_rows: int, beside: str = "scores") ->
         )
     with np.errstate(over="ignore"):
         total = float(array.sum())
+    weight_total(total, int(np.count_nonzero(array)), n_rows)
+    return array
+
+
+def weight_total(total: float, n_weighted: float, n_rows: int | None = None) -> None:
+    """Refuse a sum of row weights that cannot be used, and warn of one far below the number of rows."""
     if total == 0:
         raise InputError("sample_weight is zero in every row: no row is left to learn from or to judge.")
     total_weight(total, "sample_weight")
-    if total < 0.5 * np.count_nonzero(array):
+    if total < 0.5 * n_weighted:
+        rows = plural(round(n_weighted) if n_rows is None else n_rows, "row")
         warnings.warn(
-            f"The weights add up to {total:.6g} over {plural(n_rows, 'row')}. Weights are read as frequencies (a row "
-            f"of weight 2 counts twice), so this is treated as {total:.6g} rows of evidence. Multiply them by a "
-            f"constant if they are relative weights.",
+            f"The weights add up to {total:.6g} over {rows}. Weights are read as frequencies (a row of weight 2 counts "
+            f"twice), so this is treated as {total:.6g} rows of evidence. Multiply them by a constant if they are "
+            f"relative weights.",
             DataWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-    return array
 
 
 # ---------------------------------------------------------------- scores and probabilities

@@ -138,8 +138,14 @@ class ScoreTable:
         weight: str | None = None,
         pos_label: Label | None = None,
         missing: Literal["error", "drop"] = "error",
+        max_distinct: int = 5_000_000,
     ) -> ScoreTable:
-        """Table of two or three columns of a frame: pandas, Polars (eager and lazy), PyArrow, DuckDB.
+        """Table of two or three columns of a frame: pandas, Polars (eager and lazy), PyArrow, DuckDB, Spark.
+
+        A lazy frame is added up by score in its engine, and only the table comes back: two queries, and memory for
+        the distinct scores. Beyond `max_distinct` of them, a third query adds up cells of equal width h in log-odds
+        (outside [0, 1]: in sign(x) log(1 + |x|)), each with its mean score, and a warning says so: log loss changes
+        by at most h, the Brier score by at most h / 2.
 
         Parameters
         ----------
@@ -151,6 +157,8 @@ class ScoreTable:
             The label of the event; text labels need it.
         missing : {"error", "drop"}
             What to do with rows in which one of the named columns is missing.
+        max_distinct : int
+            The most distinct scores that a lazy frame may bring back before they are put into cells.
 
         Examples
         --------
@@ -161,7 +169,12 @@ class ScoreTable:
         2
         """
         from calibrant.data._frames import read_frame
+        from calibrant.data._grouped import read_lazy
 
+        names = {"score": score, "label": label, "weight": weight}
+        sums = read_lazy(frame, names, pos_label=pos_label, missing=missing, max_distinct=max_distinct)
+        if sums is not None:
+            return cls._of_counts(*sums)
         columns = read_frame(frame, score=score, label=label, weight=weight, pos_label=pos_label, missing=missing)
         return cls._of_columns(columns)
 

@@ -32,7 +32,7 @@ from calibrant.maps._records import (
     TemperatureMap,
 )
 from calibrant.maps._smooth import BetaMap, QuadraticLogitMap, SplineMap
-from calibrant.maps._tree import TreeMap
+from calibrant.maps._tree import AverageMap, CorrectedMap, TreeMap
 from calibrant.maps._venn_abers import VennAbersMap
 
 LARGEST = sys.float_info.max
@@ -247,6 +247,21 @@ def _mixture(record: MixtureMap, x: str, d: Dialect) -> str:
             given = inside if record.reads == "probability" and part.reads == "score" else x
             terms.append(f"{d.double(weight)} * {_bracketed(_formula(part, given, d))}")
     return d.between(0.0, " + ".join(terms), 1.0)
+
+
+@_formula.register
+def _average(record: AverageMap, x: str, d: Dialect) -> str:
+    parts = (_bracketed(_formula(part, x, d)) for part in record.maps)
+    return f"({' + '.join(parts)}) / {d.double(float(len(record.maps)))}"
+
+
+@_formula.register
+def _corrected(record: CorrectedMap, x: str, d: Dialect) -> str:
+    one, tiny = d.double(1.0), d.double(LEAST_PROBABILITY)
+    given = (_bracketed(_formula(part, x, d)) for part in record.maps)
+    first, *factors = (f"ln({d.greatest}({tiny}, {p})) - ln({d.greatest}({tiny}, {one} - {p}))" for p in given)
+    share = d.double((1 - record.shrinkage) / len(factors))
+    return _expit(f"{first} + {share} * ({' + '.join(factors)})", d)
 
 
 @_formula.register

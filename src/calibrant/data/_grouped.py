@@ -1,0 +1,197 @@
+"""The score table of a lazy frame (Polars, DuckDB, Spark), added up by score in its engine.
+
+Two queries: the distinct labels with everything that cannot be used, then one group-by of the scores. Where there are
+more distinct scores than `max_distinct`, a third one adds up cells: of equal width h in log-odds for scores in [0, 1],
+else in sign(x) log(1 + |x| / u), u = min(1, max |x|). Exact 0 and 1 stay apart, and every cell keeps its exact mean
+score. Invariant: so no score moves by more than h on that scale, no log loss by more than h, no Brier score by more
+than h / 2, and the AUC by no more than half the share of pairs that share a cell.
+May import NumPy, narwhals, `calibrant._checks`, `calibrant.errors` and `calibrant.data._columns`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from calibrant import _checks
+from calibrant._checks import Classes, Floats, Label
+from calibrant.data._columns import check_missing, column_index, label_apart
+from calibrant.data._frames import column_array
+from calibrant.errors import ColumnError, DataWarning, InputError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+MAX_DISTINCT = 5_000_000
+MOST_LABELS = 10_000
+
+
+class Sums(NamedTuple):
+    """What rows add up to at each score, in no order."""
+
+    scores: Floats
+    positives: Floats
+    negatives: Floats
+    rows: Floats
+    squared_weights: Floats
+    classes: Classes
+
+
+def read_lazy(
+    frame: Any,
+    names: Mapping[str, Hashable | None],
+    *,
+    pos_label: Any,
+    missing: str,
+    max_distinct: int,
+) -> Sums | None:
+    """The sums by score; None for an eager frame, and for one whose rows must be seen to say what is wrong with them.
+
+    `names` are those of the columns: score, label and weight.
+    """
+    check_missing(missing)
+    rows = _plain_rows(frame, {place: name for place, name in names.items() if name is not None})
+    if rows is None:
+        return None
+    found = _labels_and_faults(rows)
+    labels = column_array(found.get_column("label"), "label")
+    total = {name: int(sum(found.get_column(name).to_list())) for name in ("rows", "absent", "wrong")}
+    known = np.array([value is not None and value == value for value in labels.tolist()], dtype=bool)
+    if total["wrong"] or (total["absent"] and missing == "error") or not known.any():
+        _refuse_what_is_large(total)
+        return None
+    name = f"label column {names['label']!r}"
+    if len(labels) > MOST_LABELS:
+        raise ColumnError(f"{name} holds more than {MOST_LABELS:,} different values: it is no label.")
+    values = labels[known] if labels.dtype.kind != "O" else np.array(labels[known].tolist())
+    codes, classes = _checks.binary_labels(values, pos_label, None, name)
+    as_they_are = [value for value, usable in zip(found.get_column("label").to_list(), known) if usable]
+    positive = [value for value, code in zip(as_they_are, codes) if code]
+    return _added_up(_complete(rows, positive), classes, max_distinct)
+
+
+def _plain_rows(frame: Any, wanted: dict[str, Hashable]) -> nw.LazyFrame[Any] | None:
+    """The rows as columns score, label and weight; None where the frame is not lazy, or a number is no number yet."""
+    import narwhals as nw
+
+    wrapped: Any = nw.from_native(frame, pass_through=True)
+    if not isinstance(wrapped, nw.LazyFrame):
+        return None
+    schema = wrapped.collect_schema()
+    names = schema.names()
+    label_apart(wanted["label"], [(name, argument) for argument, name in wanted.items() if argument != "label"])
+    found = {argument: names[column_index(names, name, argument)] for argument, name in wanted.items()}
+    if not all(schema[name].is_numeric() for argument, name in found.items() if argument != "label"):
+        return None
+    weight = nw.col(found["weight"]).cast(nw.Float64()) if "weight" in found else nw.lit(1.0)
+    score = nw.col(found["score"]).cast(nw.Float64()) + 0.0
+    return wrapped.select(score.alias("score"), nw.col(found["label"]).alias("label"), weight.alias("weight"))
+
+
+def _absent(name: str) -> nw.Expr:
+    """Whether a number is missing: null or NaN (the only one that is neither at most nor above 0)."""
+    import narwhals as nw
+
+    x = nw.col(name)
+    return x.is_null() | x.is_nan().fill_null(True)
+
+
+def _labels_and_faults(rows: nw.LazyFrame[Any]) -> Any:
+    """For every distinct label: its rows, those with a missing value, and those with a number that cannot be used."""
+    import narwhals as nw
+
+    largest = float(np.finfo(np.float64).max)
+    score, weight = nw.col("score"), nw.col("weight")
+    infinite = (score.abs() > largest) | (weight > largest) | (weight < 0)
+    absent = _absent("score") | _absent("weight") | nw.col("label").is_null()
+    flags = rows.select(
+        "label",
+        absent=nw.when(absent).then(nw.lit(1)).otherwise(nw.lit(0)),
+        wrong=nw.when(~absent & infinite).then(nw.lit(1)).otherwise(nw.lit(0)),
+    )
+    added = flags.group_by("label").agg(nw.len().alias("rows"), nw.col("absent").sum(), nw.col("wrong").sum())
+    return added.head(MOST_LABELS + 1).collect()
+
+
+def _refuse_what_is_large(total: dict[str, int]) -> None:
+    """Refuse what cannot be used, where the rows are too many to be looked at one by one."""
+    if total["rows"] <= MAX_DISTINCT:
+        return
+    count = total["wrong"] or total["absent"]
+    rows, one = _checks.plural(count, "row"), count == 1
+    if total["wrong"]:
+        raise InputError(
+            f"{rows} of the frame {'holds' if one else 'hold'} an infinite score or a weight below 0. Remove such rows "
+            f"first."
+        )
+    raise InputError(
+        f"{rows} of the frame {'has' if one else 'have'} a missing value. Fill them, or leave those rows out with "
+        f'missing="drop".'
+    )
+
+
+def _complete(rows: nw.LazyFrame[Any], positive: list[Any]) -> nw.LazyFrame[Any]:
+    """Complete rows of weight above 0, as score, hit (weight of a positive), weight and square."""
+    import narwhals as nw
+
+    weight = nw.col("weight")
+    kept = rows.filter(~(_absent("score") | _absent("weight") | nw.col("label").is_null()) & (weight > 0))
+    hit = nw.col("label").is_in(positive) if positive else nw.lit(False)
+    return kept.select("score", "weight", hit=nw.when(hit).then(weight).otherwise(nw.lit(0.0)), square=weight * weight)
+
+
+def _added_up(rows: nw.LazyFrame[Any], classes: tuple[Label | None, Label], max_distinct: int) -> Sums:
+    import narwhals as nw
+
+    sums = (nw.col("hit").sum(), nw.col("weight").sum(), nw.len().alias("rows"), nw.col("square").sum())
+    table = rows.group_by("score").agg(*sums).head(max_distinct + 1).collect()
+    width = 0.0
+    if len(table) > max_distinct:
+        cells, width = _cells(rows, max_distinct)
+        moved = cells.with_columns(moment=nw.col("weight") * nw.col("score"))
+        table = moved.group_by("cell").agg(nw.col("moment").sum(), *sums).collect()
+        _warn(len(table), max_distinct, width)
+    numbers = {name: column_array(table.get_column(name), name).astype(np.float64) for name in table.columns}
+    weight, hit = numbers["weight"], numbers["hit"]
+    scores = numbers["moment"] / weight if width else numbers["score"]
+    _checks.weight_total(float(weight.sum()), float(numbers["rows"].sum()))
+    misses = np.maximum(weight - hit, 0.0)
+    return Sums(scores + 0.0, hit, misses, numbers["rows"], numbers["square"], classes)
+
+
+def _cells(rows: nw.LazyFrame[Any], most: int) -> tuple[nw.LazyFrame[Any], float]:
+    """The rows with the number of their cell, and the width of the cells."""
+    import narwhals as nw
+
+    x = nw.col("score")
+    inside = {"low": nw.when(x > 0).then(x).min(), "high": nw.when(x < 1).then(x).max()}
+    ends = rows.select(x.min().alias("first"), x.max().alias("last"), **inside).collect()
+    first, last, low, high = (ends.get_column(name).to_list()[0] for name in ("first", "last", "low", "high"))
+    if first >= 0 and last <= 1:
+        left, right = (float(np.log(end) - np.log1p(-end)) for end in (low, high))
+        inner = nw.min_horizontal(nw.max_horizontal(x, nw.lit(low)), nw.lit(high))
+        scale = (inner / (1.0 - inner)).log()
+    else:
+        unit = min(1.0, max(abs(first), abs(last)))
+        left, right = (float(np.sign(end) * np.log1p(abs(end) / unit)) for end in (first, last))
+        size = (1.0 + x.abs() / unit).log()
+        scale = nw.when(x < 0).then(0.0 - size).otherwise(size)
+    width = (right - left) / max(most - 4, 1)
+    cell = ((scale - left) / width).round(0)
+    if first >= 0 and last <= 1:
+        ones = nw.when(x >= 1).then(nw.lit(-2.0)).otherwise(cell)
+        cell = nw.when(x <= 0).then(nw.lit(-1.0)).otherwise(ones)
+    return rows.with_columns(cell=cell), width
+
+
+def _warn(cells: int, max_distinct: int, width: float) -> None:
+    warnings.warn(
+        f"There are more than {max_distinct:,} distinct scores: they were added up to {cells:,} cells, each with its "
+        f"mean score, so this table is not exact. No score has moved by more than {width:.2g} on its log-odds (outside "
+        f"[0, 1]: relative to 1 + |score|). Give a larger max_distinct where the memory allows it.",
+        DataWarning,
+        stacklevel=5,
+    )

@@ -1,0 +1,230 @@
+"""The same answer from every frame, eager or lazy, Spark included: every binary calibrator and measure."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+import duckdb
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import calibrant as ca
+from calibrant.data import _grouped
+from calibrant.errors import ColumnError, DataWarning, InputError, InputTypeError
+from catalogue import BINARY, MEASURES, binary_rows, named
+
+COLUMNS = ("scores", "positives", "negatives", "rows", "squared_weights")
+
+
+@cache
+def spark_session():
+    """A local Spark; the test is skipped where there is none."""
+    sql = pytest.importorskip("pyspark.sql")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = sql.SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as reason:
+        pytest.skip(f"Spark does not start here: {reason}")
+
+
+def spark_frame(data):
+    rows = list(zip(*(np.asarray(column, dtype=object).tolist() for column in data.values())))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return spark_session().createDataFrame(rows, list(data))
+
+
+LAZY = {
+    "polars, lazy": pl.LazyFrame,
+    "duckdb": lambda data: duckdb.connect(config={"threads": 1}).from_arrow(pa.table(data)),
+}
+SPARK = pytest.param(spark_frame, marks=pytest.mark.slow, id="spark")
+every_lazy = pytest.mark.parametrize("make", [*(pytest.param(make, id=name) for name, make in LAZY.items()), SPARK])
+EAGER = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+every_frame = pytest.mark.parametrize(
+    "make", [*(pytest.param(make, id=name) for name, make in {**EAGER, **LAZY}.items()), SPARK]
+)
+
+
+@cache
+def rows_and_table(make, reads):
+    """Rows with -0.0 beside 0.0 and weights of 0, and their table from a frame."""
+    rows = binary_rows(reads)
+    scores = rows.scores.copy()
+    scores[:4] = [0.0, -0.0, -0.0, 0.0]
+    data = {"other": ["a"] * len(scores), "p": scores, "y": rows.y.astype(int), "w": rows.weight.astype(float)}
+    frame = make(data)
+    return ca.ScoreTable.from_arrays(scores, rows.y, rows.weight), ca.ScoreTable.from_frame(
+        frame, score="p", label="y", weight="w"
+    )
+
+
+def assert_same(table, expected):
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(table.distinct, name), getattr(expected.distinct, name))
+    assert table.classes == expected.classes
+
+
+@every_frame
+@pytest.mark.parametrize("reads", ["probability", "score"])
+def test_the_table(make, reads):
+    expected, table = rows_and_table(make, reads)
+    assert_same(table, expected)
+    assert not np.signbit(table.distinct.scores[table.distinct.scores == 0]).any()
+
+
+@every_frame
+@pytest.mark.parametrize("case", **named(BINARY))
+def test_every_calibrator(case, make):
+    expected, table = rows_and_table(make, case.reads)
+    scores = expected.distinct.scores
+    a, b = (case.make().fit_table(one).map_(scores) for one in (expected, table))
+    np.testing.assert_allclose(a, b, atol=case.tolerance)
+
+
+@every_frame
+@pytest.mark.parametrize("case", **named(MEASURES))
+def test_every_measure(case, make):
+    expected, table = rows_and_table(make, "probability")
+    a, b = (case.values(case.call(one)) for one in (expected, table))
+    np.testing.assert_allclose(a, b, atol=1e-12, rtol=1e-12)
+
+
+# ---------------------------------------------------------------- what a lazy frame may hold
+
+
+@every_lazy
+@pytest.mark.parametrize(
+    ("labels", "pos_label", "classes"),
+    [
+        ([0, 1, 1, 0], None, (0, 1)),
+        ([False, True, True, False], None, (False, True)),
+        (["no", "yes", "yes", "no"], "yes", ("no", "yes")),
+        (["no", "yes", "yes", "no"], "no", ("yes", "no")),
+        ([1, 1, 1, 1], None, (0, 1)),
+        ([-1.0, 1.0, 1.0, -1.0], None, (-1, 1)),
+    ],
+)
+def test_labels(make, labels, pos_label, classes):
+    p = [0.25, 0.5, 0.75, 0.5]
+    table = ca.ScoreTable.from_frame(make({"p": p, "y": labels}), score="p", label="y", pos_label=pos_label)
+    assert_same(table, ca.ScoreTable.from_arrays(p, labels, pos_label=pos_label))
+    assert table.classes == classes
+
+
+@every_lazy
+def test_whole_numbers_are_scores(make):
+    table = ca.ScoreTable.from_frame(make({"p": [3, -1, 3], "y": [1, 0, 0]}), score="p", label="y")
+    assert table.distinct.scores.tolist() == [-1, 3]
+
+
+@every_lazy
+def test_what_cannot_be_used(make):
+    holes = make({"p": [0.25, None, 0.75, 0.5, float("nan")], "y": [0, 1, None, 1, 0]})
+    with pytest.raises(InputError, match=r"3 rows of the frame have a missing value, the first at row 1"):
+        ca.ScoreTable.from_frame(holes, score="p", label="y")
+    dropped = ca.ScoreTable.from_frame(holes, score="p", label="y", missing="drop")
+    assert_same(dropped, ca.ScoreTable.from_arrays([0.25, 0.5], [0, 1]))
+    words = make(
+        {"p": ["a", "b"], "y": [0, 1], "q": [0.1, float("inf")], "w": [1.0, -1.0], "z": ["a", "b"], "v": [1, 2]}
+    )
+    for options, kind, said in (
+        ({"score": "p", "label": "y"}, InputTypeError, "must be numbers"),
+        ({"score": "P", "label": "y"}, ColumnError, "Did you mean 'p'"),
+        ({"score": "q", "label": "y"}, InputError, "1 infinite value, the first at row 1"),
+        ({"score": "v", "label": "y", "weight": "w"}, InputError, "1 negative value"),
+        ({"score": "v", "label": "z"}, InputError, "pos_label"),
+    ):
+        with pytest.raises(kind, match=said):
+            ca.ScoreTable.from_frame(words, **options)
+
+
+@pytest.mark.parametrize("make", LAZY.values(), ids=LAZY.keys())
+def test_what_cannot_be_used_in_a_large_frame(make, monkeypatch):
+    monkeypatch.setattr(_grouped, "MAX_DISTINCT", 1)
+    for p, said in (([0.1, None, 0.3], "1 row of the frame"), ([0.1, 0.2, float("-inf")], "1 row of the frame holds")):
+        with pytest.raises(InputError, match=said):
+            ca.ScoreTable.from_frame(make({"p": p, "y": [0, 1, 1]}), score="p", label="y")
+
+
+@pytest.mark.parametrize("make", LAZY.values(), ids=LAZY.keys())
+def test_weights_that_add_up_to_too_little_are_told(make):
+    frame = make({"p": [0.1, 0.2, 0.3], "y": [0, 1, 1], "w": [0.1, 0.1, 0.0], "none": [0.0] * 3})
+    with pytest.warns(DataWarning, match="add up to 0.2"):
+        ca.ScoreTable.from_frame(frame, score="p", label="y", weight="w")
+    with pytest.raises(InputError, match="zero in every row"):
+        ca.ScoreTable.from_frame(frame, score="p", label="y", weight="none")
+
+
+# ---------------------------------------------------------------- too many distinct scores
+
+
+def wide(kind, n=4000):
+    rng = np.random.default_rng(4)
+    z = rng.normal(-2, 3, n)
+    y = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+    p = 1 / (1 + np.exp(-z))
+    p[:5], p[5:9], p[9:12] = 0.0, 1.0, [1e-300, 1e-20, 1 - 2**-53]
+    y[:5], y[5:9], y[9:12] = 0, 1, [0, 0, 1]
+    return {"probability": p, "score": z, "tiny": z * 1e-30, "huge": z * 1e300}[kind], y
+
+
+@every_lazy
+@pytest.mark.parametrize("kind", ["probability", "score", "tiny", "huge"])
+def test_cells_keep_their_bound(make, kind):
+    scores, y = wide(kind)
+    frame = make({"p": scores, "y": y})
+    exact = ca.ScoreTable.from_arrays(scores, y)
+    with pytest.warns(DataWarning, match=r"more than 500 distinct scores.*not exact.*moved by more than") as caught:
+        table = ca.ScoreTable.from_frame(frame, score="p", label="y", max_distinct=500)
+    h = float(str(caught[0].message).split("more than ")[2].split(" ")[0]) * 1.1  # two digits were printed
+    assert len(table) <= 500
+    assert (table.n_rows, table.total_positives) == (exact.n_rows, exact.total_positives)
+    np.testing.assert_allclose(table.scores @ table.weight, scores.sum(), rtol=1e-9)
+    shared = np.sum(table.positives * table.negatives) / (exact.total_positives * exact.total_negatives)
+    assert abs(ca.roc_auc(table) - ca.roc_auc(exact)) <= shared / 2
+    if kind == "probability":
+        assert abs(ca.log_loss(table) - ca.log_loss(exact)) <= h
+        assert abs(ca.brier_score(table) - ca.brier_score(exact)) <= h / 2
+        ends = table.distinct
+        assert ends.scores[[0, -1]].tolist() == [0, 1]
+        assert (ends.negatives[0], ends.positives[-1]) == (5, 4)
+        found, expected = (ca.AffineLogit().fit_table(one) for one in (table, exact))
+        assert abs(found.slope_ - expected.slope_) < h * expected.slope_
+
+
+@pytest.mark.parametrize("make", LAZY.values(), ids=LAZY.keys())
+def test_a_table_that_fits_is_exact_and_says_nothing(make):
+    scores, y = wide("probability")
+    table = ca.ScoreTable.from_frame(make({"p": scores, "y": y}), score="p", label="y", max_distinct=4000)
+    assert_same(table, ca.ScoreTable.from_arrays(scores, y))
+
+
+# ---------------------------------------------------------------- maps in Spark
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", **named(BINARY))
+def test_spark_applies_every_map(case):
+    rows = binary_rows(case.reads)
+    record = case.make().fit(rows.scores, rows.y).map_
+    scores = np.unique(rows.scores)
+    frame = spark_frame({"place": range(len(scores)), "p": scores})
+    by_sql = frame.selectExpr("place", f"{record.to_sql('p', 'spark')} AS q").orderBy("place").collect()
+    made = nw.from_native(frame).with_columns(q=record.to_expr("p")).sort("place").collect()
+    for found in ([row.q for row in by_sql], made.get_column("q").to_list()):
+        np.testing.assert_allclose(found, record(scores), atol=1e-12)

@@ -6,6 +6,7 @@
     _options   the options that several commands share
     _methods   the one table of method names
     _reading   from the options to a score table
+    _class_*   the same for three or more classes, with --scores: methods, reading, and what each command does
     _console   results to standard output; progress, notes and errors to standard error
     _words     numbers, maps and messages as a person at a terminal would write them
     _fit, _apply, _evaluation, _evaluate, _report, _threshold, _monitor      what each command does

@@ -26,7 +26,13 @@ def run_apply(
     moved: tuple[float | None, float | None] = (None, None),
 ) -> None:
     """Apply a map out of core; `moved` is the prevalence it was fitted at and the one to move to."""
-    record = _at_prevalence(load_map(map_path), *moved)
+    record = load_map(map_path)
+    if len(record.classes) > 2:
+        raise InputError(
+            f"--score is for maps of two classes, but this map {record.kind!r} has {len(record.classes)}: name the "
+            f"columns of their scores with --scores."
+        )
+    record = _at_prevalence(record, *moved)
     sql_of(record, "x")  # a map without SQL is refused before anything is read
     output_target(output, force=force)
     score = named_column(request, "score", request.score)

@@ -41,7 +41,10 @@ def run_evaluate(request: Request, *, map_path: Path | None, n_bins: int, margin
 
 def _mapped(rows: Rows, record: Map) -> Any:
     if len(record.classes) != 2:
-        raise InputError(f"--map must be a map of two classes, but this one has {len(record.classes)}.")
+        raise InputError(
+            f"--map must be a map of two classes, but this one has {len(record.classes)}: name the columns of their "
+            f"scores with --scores instead of --score."
+        )
     found = range_of(rows.table)
     if record.reads == "probability" and not found.inside:
         raise InputError(

@@ -172,19 +172,24 @@ class _Line(NamedTuple):
 
 def _class_lines(report: ClassReport) -> list[_Line]:
     rates = [rate for line in report.lines for rate in (line.share, line.before.mean_predicted)]
-    top = max(rates)
-    decimals = 1 if top >= 0.05 else 2 if top >= 0.01 else 3
-    return [_class_line(line, decimals, report.after is not None) for line in report.lines]
+    gaps = [line.before.error.value or 0.0 for line in report.lines]
+    places = _places(max(rates)), _places(max(gaps))
+    return [_class_line(line, *places, report.after is not None) for line in report.lines]
 
 
-def _class_line(line: ClassLine, decimals: int, judged: bool) -> _Line:
+def _places(largest: float) -> int:
+    """Decimals of percentages of which this is the largest share."""
+    return 1 if largest >= 0.05 else 2 if largest >= 0.01 else 3
+
+
+def _class_line(line: ClassLine, decimals: int, gap_decimals: int, judged: bool) -> _Line:
     sides = [side for side in (line.before, line.after if judged else None) if side is not None]
     last = sides[-1]
     means = [fixed(100 * side.mean_predicted, decimals) for side in sides]
     return _Line(
         cut(line.name),
         [count(line.weight), fixed(100 * line.share, decimals), *means],
-        [_gap(side, decimals) for side in sides],
+        [_gap(side, gap_decimals) for side in sides],
         [_number(line.before.roc_auc, 3), _percent(last.recall), _percent(last.precision)],
     )
 

@@ -21,6 +21,7 @@ from calibrant.errors import (
     CalibrantError,
     CalibrantWarning,
     DataWarning,
+    FitWarning,
     InputError,
     InputTypeError,
     MapFileError,
@@ -667,12 +668,38 @@ def test_a_spread_that_no_curvature_fits():
         assert np.isfinite(ca.AutoCalibrator(from_logits=True).fit(z * far, y).map_(z * far)).all()
 
 
+MARGINS = [
+    ca.PlattScaling(target_correction=False),
+    ca.AffineLogit(from_logits=True),
+    ca.QuadraticLogit(from_logits=True),
+]
+ROUNDED = [(one, at) for one in MARGINS for at in (0.3, 3.7, -12.3, 1e6)]
+ROUNDED += [(one, at) for one in (ca.AffineLogit(), ca.BetaCalibration()) for at in (0.3, 0.7)]
+
+
+@pytest.mark.parametrize(("calibrator", "at"), ROUNDED, ids=str)
+def test_scores_that_differ_by_rounding_only_are_one_value(calibrator, at):
+    scores = at + np.spacing(abs(at)) * np.array([0, 1, 2, 2, 0, 1, 2, 0])
+    y = np.array([0, 1, 1, 0, 0, 0, 1, 1])
+    for order in (np.arange(8), np.array([7, 3, 1, 0, 2, 6, 5, 4])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrantWarning)
+            p = copy.deepcopy(calibrator).fit(scores[order], y[order]).map_(scores)
+        assert p == pytest.approx(np.full(8, 0.5), abs=1e-9)
+
+
+def test_rounding_is_not_mistaken_for_a_signal_in_silence():
+    scores = 3.7 + np.spacing(3.7) * np.array([0, 1, 2, 2, 0, 1])
+    with pytest.warns(FitWarning, match="rounding noise.*subtract a constant"):
+        ca.PlattScaling().fit(scores, [0, 1, 1, 0, 0, 0])
+
+
 # ---------------------------------------------------------------- what must go on working
 
 
 def test_unusual_but_good_input():
     straight = ca.AffineLogit().fit(P, Y).map_
-    assert ca.AffineLogit().fit(P, np.matrix(Y).T).map_ == straight
+    assert ca.AffineLogit().fit(P, np.array(Y)[:, None].view(np.matrix)).map_ == straight
     assert ca.AffineLogit().fit(P, pl.Series(Y, dtype=pl.Int128)).map_ == straight
     assert ca.AffineLogit().fit(P, np.where(Y, 1e300, 0)).map_.classes == (0, 1e300)
     assert ca.AffineLogit().fit([Decimal(str(p)) for p in P], Y).map_ == straight

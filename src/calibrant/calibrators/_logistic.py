@@ -23,6 +23,8 @@ from calibrant.errors import FitWarning
 from calibrant.maps import AffineLogitMap, PlattMap
 
 SINGULAR, SEPARABLE = 2, 1
+FARTHEST_INTERCEPT = 1e10
+"""Beyond it, intercept and slope times score cancel to less than six digits of the log-odds."""
 
 
 def platt_targets(table: ScoreTable) -> tuple[float, float]:
@@ -50,7 +52,20 @@ def fit_line(table: ScoreTable, targets: tuple[float, float] | None) -> newton.L
     fit: newton.LogisticFit = table.reduce(
         lambda scores, labels, weights: newton.fit_logistic_rows(scores, labels, weights, low, high), by_count
     )
-    return fit
+    return told_apart(fit)
+
+
+def told_apart(fit: newton.LogisticFit) -> newton.LogisticFit:
+    """The fit; scores that differ by rounding only, beside their size, are as good as constant."""
+    if fit.outcome != newton.OK or abs(fit.coefficients[0]) <= FARTHEST_INTERCEPT:
+        return fit
+    warnings.warn(
+        "The scores differ so little beside their size that a slope on them is rounding noise: they were read as one "
+        "value, the event rate. If the differences mean something, subtract a constant from all scores first.",
+        FitWarning,
+        stacklevel=7,
+    )
+    return fit._replace(outcome=SINGULAR)
 
 
 class PlattScaling(BinaryCalibrator):

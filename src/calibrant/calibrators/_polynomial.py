@@ -16,7 +16,7 @@ from calibrant._checks import Floats
 from calibrant._kernels import newton, softmax
 from calibrant._parameters import Flag, Rule
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
-from calibrant.calibrators._logistic import logit_of_rate, platt_targets, warn_separable
+from calibrant.calibrators._logistic import logit_of_rate, platt_targets, told_apart, warn_separable
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds, fit_probabilities, inner_ends, log_odds_ends
 from calibrant.maps import BetaMap, QuadraticLogitMap
@@ -38,7 +38,7 @@ class Likelihood(NamedTuple):
 
     def fit(self, *columns: Floats) -> newton.LogisticFit:
         """The fit with a slope for each column."""
-        return newton.fit_logistic(columns, self.positives, self.weight)
+        return told_apart(newton.fit_logistic(columns, self.positives, self.weight))
 
 
 def likelihood_of(table: ScoreTable, targets: tuple[float, float] | None = None) -> Likelihood:

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -196,3 +197,33 @@ def test_switch_points_of_neighbours_are_the_upper_score():
     a = np.array([0.1, 1.0, 0.0, -5e-324, -1.0])
     b = np.nextafter(a, np.inf)
     assert_array_equal(isotonic.switch_points(a, b), b)
+
+
+@settings(max_examples=200, deadline=None)
+@given(COUNTS, st.lists(st.integers(0, 14), max_size=6), st.integers(0, 6))
+def test_any_partition_of_the_scores_gives_the_same_steps(pairs, cuts, fold):
+    positives, negatives = np.array(pairs, dtype=float).T.copy()
+    weights, scores = positives + negatives, np.linspace(-1, 1, len(pairs))
+    ends = sorted({0, len(pairs), *(cut for cut in cuts if cut < len(pairs))})
+    parts = [isotonic.pool_part(scores[a:b], positives[a:b], weights[a:b]) for a, b in pairwise(ends)]
+    whole = isotonic.pool_part(scores, positives, weights)
+    nested = [isotonic.pool_parts(some) for some in (parts[:fold], parts[fold:]) if some]
+    for found in (isotonic.pool_parts(parts), isotonic.pool_parts(nested)):
+        for name in whole._fields:
+            assert_array_equal(getattr(found, name), getattr(whole, name))
+    blocks = isotonic.pool_adjacent(positives, weights)
+    assert_array_equal(whole.positives / whole.weights, blocks.values)
+
+
+def test_a_large_fit_in_parts():
+    rng = np.random.default_rng(0)
+    n, parts = 200_000, 7
+    scores = np.sort(rng.random(n))
+    positives, weights = (rng.random(n) < scores).astype(float), np.ones(n)
+    ends = np.sort(rng.choice(n, parts - 1, replace=False))
+    pieces = zip(*(np.split(column, ends) for column in (scores, positives, weights)))
+    found = isotonic.pool_parts([isotonic.pool_part(*piece) for piece in pieces])
+    whole = isotonic.pool_adjacent(positives, weights)
+    assert_array_equal(found.positives / found.weights, whole.values)
+    assert_array_equal(found.lowest, scores[whole.starts])
+    assert_array_equal(found.highest, scores[whole.ends])

@@ -677,6 +677,28 @@ ROUNDED = [(one, at) for one in MARGINS for at in (0.3, 3.7, -12.3, 1e6)]
 ROUNDED += [(one, at) for one in (ca.AffineLogit(), ca.BetaCalibration()) for at in (0.3, 0.7)]
 
 
+def test_folds_bins_and_smoothing_beyond_reason():
+    y = [0, 1] * 20
+    p = np.linspace(0.1, 0.9, 40)
+    for many in (21, 10**9, 10**30):
+        refused(lambda: ca.IsotonicCalibration(n_folds=many).fit(p, y), "too few positive rows", "fewer folds")  # noqa: B023
+    for many in (10**7, 10**30):
+        refused(lambda: ca.expected_calibration_error(y, p, n_bins=many), "n_bins must be", "1,000,000")  # noqa: B023
+        refused(lambda: ca.HistogramBinning(n_bins=many).fit(p, y), "n_bins must be")  # noqa: B023
+    for much in (1e308, 10**400):
+        refused(lambda: ca.IsotonicCalibration(smoothing=much).fit(p, y), "smoothing must be")  # noqa: B023
+
+
+@pytest.mark.parametrize("times", [1e10, 1e18, 1e20, 1e60])
+@pytest.mark.parametrize(
+    "calibrator", [ca.AutoCalibrator(), ca.SplineCalibration(), ca.IsotonicCalibration(n_folds=3)], ids=str
+)
+def test_weights_beyond_whole_numbers_are_dealt(calibrator, times):
+    counts = np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]) * times
+    fitted = copy.deepcopy(calibrator).fit_table(ca.ScoreTable.from_counts([0.1, 0.5, 0.9], *counts))
+    assert fitted.map_([0.1, 0.5, 0.9]) == pytest.approx([0.25, 0.5, 0.75], abs=1e-3)
+
+
 @pytest.mark.parametrize(("calibrator", "at"), ROUNDED, ids=str)
 def test_scores_that_differ_by_rounding_only_are_one_value(calibrator, at):
     scores = at + np.spacing(abs(at)) * np.array([0, 1, 2, 2, 0, 1, 2, 0])

@@ -75,9 +75,14 @@ class Number(Rule):
 
     def accepts(self, value: object) -> bool:
         kind = Integral if self.whole else Real
-        if not isinstance(value, kind) or isinstance(value, bool | np.bool_) or not math.isfinite(float(value)):
+        if not isinstance(value, kind) or isinstance(value, bool | np.bool_):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number beyond every float
+            return False
+        if not math.isfinite(number):
+            return False
         return self.low < number <= self.high if self.above else self.low <= number <= self.high
 
     def describe(self) -> str:

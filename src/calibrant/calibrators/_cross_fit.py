@@ -35,9 +35,10 @@ def fold_tables(table: ScoreTable, n_folds: int, rng: np.random.Generator) -> It
         Deals the rows.
     """
     distinct = table.distinct
+    _enough(distinct, n_folds)
     positives = deal(distinct.positives, n_folds, rng)
     negatives = deal(distinct.negatives, n_folds, rng)
-    _enough(positives, negatives, n_folds)
+    _none_empty(positives, negatives, n_folds)
     total = distinct.positives + distinct.negatives
     for fold in range(n_folds):
         yield (
@@ -73,13 +74,24 @@ def deal(weight: Floats, n_folds: int, rng: np.random.Generator) -> Dealt:
     return Dealt(counts.reshape(n_folds, -1), unit)
 
 
-def _enough(positives: Dealt, negatives: Dealt, n_folds: int) -> None:
+def _enough(distinct: ScoreTable, n_folds: int) -> None:
+    """Refuse more folds than a class has rows, before anything of that size is made."""
+    for name, weight in (("positive", distinct.positives), ("negative", distinct.negatives)):
+        if int(_pieces(weight).sum()) < n_folds:
+            raise _too_few(name, n_folds)
+
+
+def _none_empty(positives: Dealt, negatives: Dealt, n_folds: int) -> None:
     for name, dealt in (("positive", positives), ("negative", negatives)):
         if np.any(dealt.pieces.sum(axis=1) == 0):
-            raise InputError(
-                f"There are too few {name} rows for {n_folds} folds: every fold needs at least one. Use fewer folds, "
-                f"or more rows."
-            )
+            raise _too_few(name, n_folds)
+
+
+def _too_few(name: str, n_folds: int) -> InputError:
+    return InputError(
+        f"There are too few {name} rows for {n_folds} folds: every fold needs at least one. Use fewer folds, "
+        f"or more rows."
+    )
 
 
 def _part(distinct: ScoreTable, positives: Floats, negatives: Floats, total: Floats) -> ScoreTable:
@@ -136,4 +148,5 @@ def most_folds(table: ScoreTable) -> int:
 
 
 def _pieces(weight: Floats) -> NDArray[np.int64]:
-    return np.where(weight > 0, np.maximum(1.0, np.rint(weight)), 0.0).astype(np.int64)
+    """Pieces of each cell, together few enough for whole numbers of 64 bits."""
+    return np.where(weight > 0, np.clip(np.rint(weight), 1.0, 2.0**60 / len(weight)), 0.0).astype(np.int64)

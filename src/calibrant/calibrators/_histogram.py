@@ -26,7 +26,7 @@ class HistogramBinning(BinaryCalibrator):
     Parameters
     ----------
     n_bins : int, default=15
-        Number of bins; fewer when ties leave no more.
+        Number of bins, at most 1,000,000; fewer when ties leave no more.
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal mass of any score (switching half-way between neighbouring scores), or of equal width on [0, 1]
         for probabilities, `(lo, hi]`.
@@ -52,7 +52,7 @@ class HistogramBinning(BinaryCalibrator):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "n_bins": Number(1, whole=True),
+        "n_bins": Number(1, 1_000_000, whole=True),
         "strategy": Choice(("quantile", "uniform")),
     }
 

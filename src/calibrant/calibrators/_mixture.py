@@ -25,6 +25,8 @@ from calibrant.errors import CalibrantWarning, InputError
 from calibrant.maps import BinaryMap, IdentityMap, MixtureMap
 from calibrant.metrics import shape_diagnosis
 
+MOST_EVIDENCE = 1e12
+"""Rows beyond which the prior is nothing anyway; more would drown it in rounding."""
 LEAST_WEIGHT = 0.002
 PRIOR_IDENTITY = 0.5
 PRIOR_OTHER = 0.2
@@ -138,7 +140,9 @@ def prior_counts(candidates: int) -> Floats:
 
 def weigh(outcome: Outcome, prior: Floats) -> Floats:
     """Weights of the mixture with the least log loss; the smallest are dropped."""
-    weights = mixing.mixture_weights(outcome.chosen, outcome.counts, prior)
+    total = float(outcome.counts.sum())
+    counts = outcome.counts if total <= MOST_EVIDENCE else outcome.counts * (MOST_EVIDENCE / total)
+    weights = mixing.mixture_weights(outcome.chosen, counts, prior)
     kept = np.where(weights >= LEAST_WEIGHT, weights, 0.0)
     return np.asarray(kept / kept.sum())
 

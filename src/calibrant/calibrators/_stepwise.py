@@ -65,7 +65,7 @@ class IsotonicCalibration(BinaryCalibrator):
     _rules: ClassVar[Mapping[str, Rule]] = {
         "interpolation": Choice(("step", "linear")),
         "centered": Flag(),
-        "smoothing": Number(0),
+        "smoothing": Number(0, 1e12),
         "n_folds": optional(Number(2, whole=True)),
         "random_state": Seed(),
     }

@@ -20,6 +20,8 @@ from calibrant.data._arrays import ClassRows
 from calibrant.errors import InputError
 from calibrant.metrics._inputs import binary_input, read_input, row_weights
 
+MOST_BINS = 1_000_000
+
 
 def brier_score(
     y_true: Any,
@@ -265,8 +267,8 @@ def _log_divergence(rate: Floats, forecast: Floats) -> Floats:
 
 def uniform_edges(n_bins: int) -> Floats:
     """Edges of equal-width bins on [0, 1]."""
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise InputError(f"n_bins must be a whole number of at least 1, but it is {n_bins!r}.")
+    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or not 1 <= n_bins <= MOST_BINS:
+        raise InputError(f"n_bins must be a whole number from 1 to {MOST_BINS:,}, but it is {n_bins!r}.")
     return np.linspace(0, 1, int(n_bins) + 1)
 
 

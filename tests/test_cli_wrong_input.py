@@ -196,3 +196,23 @@ def test_numbers() -> None:
     assert [percent(x) for x in (0, 0.1825, 1, 0.99999, 1e-7, 1e-5)] == [
         "0 %", "18.2 %", "100 %", ">99.9 %", "<0.0001 %", "0.001 %",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "scores.csv", *ASK, "-o", "scores.csv", "--force"),
+        ("report", "scores.csv", *ASK, "-o", "scores.csv", "--force"),
+        ("apply", "map.json", "scores.csv", "--score", "p", "-o", "map.json", "--force"),
+        ("export", "map.json", "--to", "sql", "-o", "map.json", "--force"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_output_that_is_an_input_is_never_written(words: tuple[str, ...]) -> None:
+    write_scores("scores.csv")
+    run("fit", "scores.csv", *ASK)
+    before = Path("scores.csv").read_bytes(), Path("map.json").read_bytes()
+    done = run(*words)
+    assert done.code == 2
+    assert "is also the input, which would be lost" in done.err.replace("\n", " ")
+    assert (Path("scores.csv").read_bytes(), Path("map.json").read_bytes()) == before

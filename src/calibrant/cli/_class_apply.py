@@ -36,7 +36,7 @@ def run_class_apply(
             "Python, which takes the shares of all of them."
         )
     record = load_map(map_path)
-    output_target(output, force=force)
+    output_target(output, force=force, inputs=[map_path])
     columns = columns_of_map(record, score_columns(request), map_path)
     new = [f"{prefix}_{own}" for own in record.classes]
     file = request.file

@@ -74,7 +74,7 @@ def run_class_fit(request: ClassRequest, *, method: str | None, output: Path, as
     """Fit, judge, write, tell."""
     from_logits = request.file.from_logits
     calibrator = _class_methods.make_for_classes(method, from_logits)
-    output_target(output, force=force)
+    output_target(output, force=force, inputs=[request.file.path])
     read = read_class_file(request, "logit" if from_logits else "probability")
     rows = read.rows
     two_classes_occur(rows, "a fit")

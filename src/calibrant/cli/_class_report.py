@@ -32,7 +32,7 @@ def run_class_report(
     from_logits = request.file.from_logits
     calibrator = None if method is None else _class_methods.make_for_classes(method, from_logits)
     if page is not None:
-        output_target(page, force=force)
+        output_target(page, force=force, inputs=[request.file.path])
     read = read_class_file(request, "logit" if from_logits else "probability")
     two_classes_occur(read.rows, "a report")
     name = request.file.path.name

@@ -66,11 +66,14 @@ def export(
 
     What is written gives the probabilities of the map, and refuses (NULL, an error, NaN) the scores that it refuses.
     """
+    from calibrant.data._output import output_target
     from calibrant.maps import load_map
 
     if to is not Language.SQL and (score or dialect):
         raise InputError(f"--score and --dialect belong to --to sql; leave them out with --to {to.value}.")
     record = load_map(map)
+    if output is not None:
+        output_target(output, force=force, inputs=[map])
     if to is Language.ONNX:
         _write_onnx(record, output, force)
     elif to is Language.SQL:

@@ -64,7 +64,7 @@ class Judged:
 
 def run_fit(request: Request, *, method: _methods.Method | None, output: Path, as_json: bool, force: bool) -> None:
     """Fit, judge, write, tell."""
-    output_target(output, force=force)
+    output_target(output, force=force, inputs=[request.path])
     rows = read_rows(request)
     calibrator, why = choose(rows.table, method, request.from_logits)
     with _console.working("Fitting the map"):

@@ -41,8 +41,9 @@ class Watch:
 
 def run_monitor(request: Request, watch: Watch, *, as_json: bool) -> int:
     """Begin or go on, take the batches, adopt a repair if asked; the exit code."""
+    given = [*watch.batches, watch.reference]
     if watch.adopt is not None:
-        output_target(watch.adopt, force=watch.force)
+        output_target(watch.adopt, force=watch.force, inputs=[*given, watch.state])
     monitor, began = _monitor(request, watch)
     records = [_take(monitor, replace(request, path=path), watch) for path in watch.batches]
     adopted = None if watch.adopt is None else monitor.adopt(force=watch.force)
@@ -64,7 +65,7 @@ def _monitor(request: Request, watch: Watch) -> tuple[CalibrationMonitor, str]:
                 f"--reference FILE."
             )
         return CalibrationMonitor.load(watch.state), ""
-    output_target(watch.state, force=watch.force)
+    output_target(watch.state, force=watch.force, inputs=[*watch.batches, watch.reference])
     rows = read_rows(replace(request, path=watch.reference))
     monitor = CalibrationMonitor(as_probabilities(rows.table), alpha=watch.alpha)
     return monitor, rows_read(rows.table, f"{watch.reference.name}, the reference", rows.dropped)

@@ -33,7 +33,7 @@ def run_report(
     """Read, build the report, write the page, tell what was found."""
     page = output or (None if as_json else DEFAULT_PAGE)
     if page is not None:
-        output_target(page, force=force)
+        output_target(page, force=force, inputs=[request.path])
     rows = read_rows(request)
     calibrator = None
     if method is not None or request.from_logits:

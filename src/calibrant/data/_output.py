@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -37,14 +37,18 @@ def written_beside(path: str | os.PathLike[str], *, force: bool = False) -> Iter
             temporary.unlink()
 
 
-def output_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """The file that will be written (links followed), once it is clear that it may be."""
+def output_target(
+    path: str | os.PathLike[str], *, force: bool = False, inputs: Iterable[str | os.PathLike[str] | None] = ()
+) -> Path:
+    """The file that will be written (links followed), once it is clear that it may be; none of the inputs, ever."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise InputTypeError(f"The output must be the name of a file, but it is of type {type(path).__name__}.")
     shown = repr(os.fspath(path))
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise InputError(f"The output {shown} cannot be the name of a file: give another name.")
     target = Path(os.path.realpath(path))
+    if any(given is not None and Path(os.path.realpath(given)) == target for given in inputs):
+        raise InputError(f"The output {shown} is also the input, which would be lost: give another name.")
     try:
         kind = target.stat().st_mode
     except FileNotFoundError:

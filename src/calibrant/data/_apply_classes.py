@@ -3,7 +3,8 @@
 The rows are staged in the engine once, which spills to disk where memory ends; blocks of their numbers go through the
 map and come back; then both are written side by side. What holds for the cells of the other columns is said in
 `_apply`.
-Invariant: the output appears whole or not at all; memory is bounded by the block, not by the file.
+Invariant: the output appears whole or not at all; memory is bounded by the block and by
+the number of columns, not by the rows.
 May import NumPy, `calibrant._checks`, `calibrant.errors` and the modules of this folder that read and write files.
 """
 
@@ -29,6 +30,8 @@ from calibrant.errors import InputError
 
 BLOCK_CELLS = 2**21
 """Numbers of a block: 16 MB for the scores, and a few times that within the map."""
+LEAST_MEMORY = 512
+"""Megabytes that the engine may keep of the staged rows, or one for each column; the rest waits in its folder."""
 STAGED, MADE = '"calibrant staged"', '"calibrant made"'
 
 RowsMap = Callable[[Floats], Floats]
@@ -82,6 +85,8 @@ def apply_rows(
 def _write(engine: Engine, source: Source, job: _Job, beside: Path, progress: Progress | None) -> int:
     if job.kind != "text" and not _keeps_lines(source, job):
         typed_names(source, job.kind)
+    megabytes = max(LEAST_MEMORY, len(source.columns) + len(job.places) + len(job.new_columns))
+    engine.rows(f"SET memory_limit = '{megabytes}MB'")
     engine.stage = (0.0, 0.3)
     rows = _stage(engine, source, job, "")
     if _gaps(engine, job):

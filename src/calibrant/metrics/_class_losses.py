@@ -29,8 +29,8 @@ def class_estimate(
     if measure not in (brier_score, log_loss) or not all(isinstance(read, ClassRows) for read in reads):
         columns = next(read.scores.shape[1] for read in reads if isinstance(read, ClassRows))
         raise InputError(
-            f"{measure.__name__} has an interval for two classes only, and there are {columns} columns. Take brier_score "
-            f"or log_loss, or judge one class at a time with class_tables."
+            f"{measure.__name__} has an interval for two classes only, and there are {columns} columns. Take "
+            f"brier_score or log_loss, or judge one class against the rest (y == k and column k)."
         )
     losses = [_losses(measure, read, **options) for read in reads]
     weights = row_weights(reads[0])

@@ -6,9 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from calibrant.maps import PlattMap
 
 HEAVY = ("numpy", "scipy", "sklearn", "numba", "duckdb", "narwhals", "pandas", "polars", "matplotlib", "jinja2")
 CALIBRANT = (sys.executable, "-m", "calibrant")
@@ -115,3 +118,19 @@ def test_an_interruption_is_quiet(folder: Path) -> None:
     assert (process.returncode, out) == (130, "")
     assert [line for line in err.splitlines() if not line.startswith("import time:")] == []
     assert not (folder / "never.json").exists()
+
+
+def test_a_request_to_end_leaves_no_half_written_file(tmp_path: Path) -> None:
+    rows = "\n".join(f"{(k % 997 + 1) / 1000},{k % 2}" for k in range(2_000_000))
+    (tmp_path / "scores.csv").write_text(f"p,y\n{rows}\n")
+    PlattMap((0, 1), 1.0, 0.0).save(tmp_path / "map.json")
+    words = [*CALIBRANT, "apply", "map.json", "scores.csv", "--score", "p", "-o", "out.csv"]
+    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    begun = time.monotonic() + 60
+    while not list(tmp_path.glob(".out.csv.*")) and time.monotonic() < begun and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGTERM)
+    code = process.wait(60)
+    left = {path.name for path in tmp_path.iterdir()} - {"out.csv"}
+    assert left == {"scores.csv", "map.json"}
+    assert code in (143, 0)  # it may have been done by then

@@ -8,10 +8,12 @@ May import Typer, `calibrant.errors` and the modules of this folder that import 
 from __future__ import annotations
 
 import errno
+import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import typer
@@ -20,7 +22,12 @@ from calibrant.cli import _console
 from calibrant.cli._words import for_command_line
 from calibrant.errors import CalibrantError, CalibrantWarning
 
-DONE, FAULT, WRONG_INPUT, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
+DONE, FAULT, WRONG_INPUT, INTERRUPTED, READER_GONE, ENDED = 0, 1, 2, 130, 141, 143
+
+
+class Ended(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM): half-written files are removed on the way out."""
+
 
 UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """The root of Typer's own errors, wherever the installed version keeps it."""
@@ -31,6 +38,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     _console.prepare()
+    _end_cleanly()
     try:
         with warnings.catch_warnings():
             _show_own_warnings(debug)
@@ -41,6 +49,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if debug and not isinstance(failure, SystemExit | KeyboardInterrupt):
             traceback.print_exc()
         return _code_of(failure)
+
+
+def _end_cleanly() -> None:
+    """Turn a request to end into an exception, so that what was begun is cleaned up."""
+
+    def end(*_: Any) -> None:
+        raise Ended
+
+    with suppress(ValueError):  # only the main thread may set it
+        signal.signal(signal.SIGTERM, end)
 
 
 def _invoke(words: list[str]) -> int:
@@ -67,6 +85,8 @@ def _show_own_warnings(debug: bool) -> None:
 
 def _code_of(failure: BaseException) -> int:
     """Say what went wrong, where there is something to say; the exit code."""
+    if isinstance(failure, Ended):
+        return ENDED
     if isinstance(failure, KeyboardInterrupt | typer.Abort):
         return INTERRUPTED
     if isinstance(failure, BrokenPipeError) or getattr(failure, "errno", None) == errno.EPIPE:

@@ -306,7 +306,7 @@ WRONG = {
     "half a wrong method": (GOOD, (*FIT, "--method", "one-versus-rest:sms"), "'sms' is not one of them"),
     "each and logits": (GOOD, (*FIT, "--method", "one-versus-rest:beta", "--from-logits"), "--from-logits is for"),
     "no map": (GOOD, ("apply", "no.json", "in.csv", "--scores", "p_*", "-o", "out.csv"), "There is no map file"),
-    "the output exists": (GOOD, (*FIT, "-o", "in.csv"), "'in.csv' exists and was left as it is"),
+    "the output exists": (GOOD, (*FIT, "-o", "in.csv"), "'in.csv' (exists and was left as it is|is also the input)"),
 }
 
 

@@ -3,8 +3,8 @@
 The rows are staged in the engine once, which spills to disk where memory ends; blocks of their numbers go through the
 map and come back; then both are written side by side. What holds for the cells of the other columns is said in
 `_apply`.
-Invariant: the output appears whole or not at all; memory is bounded by the block and by
-the number of columns, not by the rows.
+Invariant: the output appears whole or not at all; memory is bounded by the block and by the number of columns, not by
+the rows.
 May import NumPy, `calibrant._checks`, `calibrant.errors` and the modules of this folder that read and write files.
 """
 

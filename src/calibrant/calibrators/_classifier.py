@@ -157,7 +157,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(
-                f"y holds one class only ({self.classes_.tolist()[0]!r}): CalibratedClassifier needs two or more classes."
+                f"y holds one class only ({self.classes_.tolist()[0]!r}): two or more are needed to calibrate."
             )
         parts = list(self._parts(X, labels, weights, groups))
         self.oof_scores_ = _gathered(parts, len(labels))

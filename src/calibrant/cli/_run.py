@@ -25,7 +25,7 @@ from calibrant.errors import CalibrantError, CalibrantWarning
 DONE, FAULT, WRONG_INPUT, INTERRUPTED, READER_GONE, ENDED = 0, 1, 2, 130, 141, 143
 
 
-class Ended(KeyboardInterrupt):
+class Ended(BaseException):
     """The process was asked to end (SIGTERM): half-written files are removed on the way out."""
 
 

@@ -15,7 +15,7 @@ import calibrant
 from calibrant import AffineLogit, AutoCalibrator, OneVsRest, StructuredVectorScaling, TemperatureScaling, build_report
 from calibrant.calibrators._class_cross_fit import cross_fitted_probabilities, folds_for
 from calibrant.data._arrays import ClassRows
-from calibrant.errors import InputError, InputTypeError, OutputExistsError
+from calibrant.errors import CalibrantError, InputError, InputTypeError, OutputExistsError
 from calibrant.view import ClassReport, _words
 from class_cases import rows_of_classes
 from test_view_page import Outline
@@ -342,7 +342,7 @@ def test_the_page_is_written_and_never_over_a_file(tmp_path):
     [
         ({"calibrator": AffineLogit()}, InputTypeError, "a calibrator of many classes, such as AutoCalibrator"),
         ({"calibrator": StructuredVectorScaling(), "from_logits": True}, InputError, "Give from_logits=True to it"),
-        ({"from_logits": "yes"}, InputTypeError, "from_logits must be True or False"),
+        ({"from_logits": "yes"}, CalibrantError, "from_logits must be True or False"),
         ({"pos_label": 1}, InputError, "pos_label is for two classes"),
         ({"margin": 0.1, "groups": [0, 1]}, InputError, "margin and groups are for two classes"),
         ({"labels": ["a", "b"]}, InputError, "must name each of the 3 columns once"),

@@ -133,4 +133,4 @@ def test_a_request_to_end_leaves_no_half_written_file(tmp_path: Path) -> None:
     code = process.wait(60)
     left = {path.name for path in tmp_path.iterdir()} - {"out.csv"}
     assert left == {"scores.csv", "map.json"}
-    assert code in (143, 0)  # it may have been done by then
+    assert code in (130, 0)  # it may have been done by then

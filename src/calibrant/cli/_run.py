@@ -22,11 +22,7 @@ from calibrant.cli import _console
 from calibrant.cli._words import for_command_line
 from calibrant.errors import CalibrantError, CalibrantWarning
 
-DONE, FAULT, WRONG_INPUT, INTERRUPTED, READER_GONE, ENDED = 0, 1, 2, 130, 141, 143
-
-
-class Ended(BaseException):
-    """The process was asked to end (SIGTERM): half-written files are removed on the way out."""
+DONE, FAULT, WRONG_INPUT, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
 
 
 UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -52,10 +48,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _end_cleanly() -> None:
-    """Turn a request to end into an exception, so that what was begun is cleaned up."""
+    """Take a request to end (SIGTERM) as an interruption, so that what was begun is cleaned up."""
 
     def end(*_: Any) -> None:
-        raise Ended
+        raise KeyboardInterrupt
 
     with suppress(ValueError):  # only the main thread may set it
         signal.signal(signal.SIGTERM, end)
@@ -85,8 +81,6 @@ def _show_own_warnings(debug: bool) -> None:
 
 def _code_of(failure: BaseException) -> int:
     """Say what went wrong, where there is something to say; the exit code."""
-    if isinstance(failure, Ended):
-        return ENDED
     if isinstance(failure, KeyboardInterrupt | typer.Abort):
         return INTERRUPTED
     if isinstance(failure, BrokenPipeError) or getattr(failure, "errno", None) == errno.EPIPE:

@@ -41,6 +41,7 @@ DOORS = {
     "scipy": ("_kernels/", "metrics/", "generative/"),
     "sklearn": ("calibrators/", "generative/", "_fitting.py", "data/_demo.py", "view/_report.py"),
     "matplotlib": (
+        "view/_axes.py",
         "view/_displays.py",
         "view/_risk_based.py",
         "view/_roc_surface_display.py",

@@ -27,6 +27,7 @@ from calibrant._labels import plain_label as plain_label
 from calibrant._labels import text_of_bytes as text_of_bytes
 from calibrant._numbers import Floats as Floats
 from calibrant._numbers import finite as finite
+from calibrant._numbers import modest as modest
 from calibrant._numbers import numbers as numbers
 from calibrant._numbers import plural as plural
 from calibrant._numbers import same_length as same_length

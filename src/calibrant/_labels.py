@@ -32,6 +32,7 @@ def label_classes(values: Sequence[Any], pos_label: Label | None = None, name: s
             f"{shown(found)}. {_many_values_advice(found)}"
         )
     if pos_label is not None:
+        _one_label(plain_label(pos_label))
         return _classes_by_name(found, plain_label(pos_label), name)
     if any(isinstance(value, str) for value in found):
         raise InputError(
@@ -46,6 +47,11 @@ def label_classes(values: Sequence[Any], pos_label: Label | None = None, name: s
             f"Give pos_label, or code the labels as 0 and 1."
         )
     return (found[0], found[1])
+
+
+def _one_label(positive: Any) -> None:
+    if not isinstance(positive, bool | int | float | str) or positive != positive:
+        raise InputTypeError(f"pos_label must be one label (a number, bool or text), but it is {positive!r}.")
 
 
 def _many_values_advice(found: list[Any]) -> str:
@@ -217,7 +223,8 @@ def _column_names(found: list[Any], n_classes: int, classes: Sequence[Any] | Non
 
 def class_names(values: Any, n_classes: int, argument: str = "classes") -> tuple[Label, ...]:
     """The labels of the columns, in order: one for each, all different."""
-    if isinstance(values, str) or not hasattr(values, "__iter__") or not hasattr(values, "__len__"):
+    listed = hasattr(values, "__iter__") and hasattr(values, "__len__") and getattr(values, "shape", None) != ()
+    if isinstance(values, str) or not listed:
         raise InputTypeError(f"{argument} must be a list of the labels of the columns, but it is {values!r}.")
     names = tuple(plain_label(value) for value in values)
     fine = all(isinstance(label, bool | int | float | str) and label == label for label in names)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from calibrant.errors import InputError, InputTypeError
 
 Floats: TypeAlias = NDArray[np.float64]
+MOST = 1e100
 
 
 def plural(count: int, word: str) -> str:
@@ -63,6 +64,8 @@ def finite(values: Floats, name: str) -> Floats:
     """The same array; missing and infinite values are refused with their count and first row."""
     if values.size == 0 or (np.isfinite(values.min()) and np.isfinite(values.max())):
         return values
+    if values.ndim == 0:
+        raise InputError(f"{name} must be finite, but it is {float(values)}.")
     bad = ~np.isfinite(values)
     row = int(np.argwhere(bad)[0][0])
     if np.isnan(values).any():
@@ -74,6 +77,13 @@ def finite(values: Floats, name: str) -> Floats:
         )
     count = plural(int(bad.sum()), "infinite value")
     raise InputError(f"{name} has {count}, the first at row {row} (counting from 0). It must be finite.")
+
+
+def modest(values: Floats, name: str) -> Floats:
+    """The same finite numbers; those whose sums and differences could overflow are refused."""
+    if values.size and np.abs(values).max() > MOST:
+        raise InputError(f"{name} has a value beyond {MOST:g}: divide all of them by a constant first.")
+    return values
 
 
 def vector(values: NDArray[Any], name: str) -> Floats:

@@ -152,7 +152,11 @@ class Sequenced(Rule):
 
     def accepts(self, value: object) -> bool:
         return (
-            isinstance(value, Iterable) and isinstance(value, Sized) and not self._unordered(value) and len(value) > 0
+            isinstance(value, Iterable)
+            and isinstance(value, Sized)
+            and not self._unordered(value)
+            and getattr(value, "shape", None) != ()  # an array of no dimension has a `__len__` that fails
+            and len(value) > 0
         )
 
     @staticmethod

@@ -270,7 +270,10 @@ def _enough_for_a_sample(problem: Multinomial, dense: bool) -> bool:
 
 def _division(curvature: Floats) -> Division:
     """Division by a whole matrix of second derivatives."""
-    inverse = np.linalg.inv(curvature)
+    try:
+        inverse = np.linalg.inv(curvature)
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(curvature, hermitian=True)
     return lambda vector: (inverse @ vector.ravel()).reshape(vector.shape)
 
 
@@ -285,7 +288,11 @@ def _exact_step(problem: Multinomial, point: Point) -> Floats:
     units[units == 0] = 1.0
     scaled = curvature / units / units[:, None]
     gradient = point.gradient.ravel() / units
-    return -np.linalg.solve(scaled, gradient).reshape(point.theta.shape) / units.reshape(point.theta.shape)
+    try:
+        step = np.linalg.solve(scaled, gradient)
+    except np.linalg.LinAlgError:  # a penalty lost to rounding: nothing holds what moves no probability, so it stays
+        step = np.linalg.lstsq(scaled, gradient, rcond=None)[0]
+    return -step.reshape(point.theta.shape) / units.reshape(point.theta.shape)
 
 
 def _inexact_step(problem: Multinomial, point: Point, division: Division) -> Floats:

@@ -31,7 +31,7 @@ from calibrant.calibrators._temperature import TemperatureScaling
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows
 from calibrant.data._log_odds import fit_log_odds
-from calibrant.errors import CalibrantWarning
+from calibrant.errors import CalibrantWarning, InputTypeError
 from calibrant.maps import AffineLogitMap, ClassIdentityMap, LogMixtureMap, Map
 
 SHARPNESS, CAUTION = 0.25, 1.0
@@ -137,6 +137,9 @@ def _others(candidates: Sequence[Calibrator] | None, rows: ClassRows, total: flo
         return []
     if candidates is None:
         return usual_class_candidates(total, rows.scores.shape[1])
+    for one in candidates:
+        if not isinstance(one, Calibrator):
+            raise InputTypeError(f"candidates must be calibrators of calibrant, but one is {one!r}.")
     return [Candidate(_name_of(one), one) for one in candidates]
 
 

@@ -34,7 +34,8 @@ def evidence(table: ScoreTable, groups: Any, margin: float | None) -> Evidence:
     """The evidence of a table of probabilities."""
     table = as_probabilities(table)
     rarer = min(table.prevalence, 1 - table.prevalence)
-    limit = margin or float(f"{min(MOST_MARGIN, 0.2 * rarer or MOST_MARGIN):.0e}")
+    usual = float(f"{min(MOST_MARGIN, 0.2 * rarer or MOST_MARGIN):.0e}")
+    limit = usual if margin is None else margin
     verdict = metrics.calibration_verdict(table, margin=limit)
     by_group = None if groups is None else grouped_evidence(split_table(table, groups), limit, 0.95)
     return Evidence({"calibration_error": verdict.estimate, **_estimates(table)}, verdict, by_group)

@@ -15,8 +15,11 @@ def limits_of(option: str, given: Sequence[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for word in given:
         name, equals, bound = word.partition("=")
+        name = name.strip().replace("-", "_")
+        if name in found:
+            raise InputError(f"{option} limits {name} twice: give one bound.")
         try:
-            found[name.strip().replace("-", "_")] = float(bound)
+            found[name] = float(bound)
         except ValueError:
             equals = ""
         if not equals:

@@ -192,10 +192,11 @@ def choose_threshold(
     _check(objective, guarantee, expected_rows, confidence, random_state)
     table = binary_input(y_true, y_prob, sample_weight, pos_label, reads="score", what="choose_threshold")
     _checks.both_classes(table.total_positives, table.total_negatives, "choose_threshold")
-    costs = _costs(objective, at_least, at_most, false_positive, false_negative, true_positive, true_negative)
+    limits = _limits(at_least, at_most)
+    costs = _costs(objective, limits, false_positive, false_negative, true_positive, true_negative)
     worth = table.total_weight / float(table.squared_weights.sum())
     scale = Scale(table.total_weight if expected_rows is None else float(expected_rows), worth)
-    question = _Question(objective, _limits(at_least, at_most), costs, scale, confidence)
+    question = _Question(objective, limits, costs, scale, confidence)
     curve = curve_of(table) if costs is None else with_costs(curve_of(table), costs)
     certified = None
     if guarantee is not None:
@@ -221,8 +222,8 @@ def _check(objective: Any, guarantee: Any, expected_rows: Any, confidence: Any, 
         )
 
 
-def _costs(objective: str, at_least: Any, at_most: Any, fp: Any, fn: Any, tp: Any, tn: Any) -> Costs | None:
-    needed = objective == "cost" or "cost" in (at_least or {}) or "cost" in (at_most or {})
+def _costs(objective: str, limits: tuple[Limit, ...], fp: Any, fn: Any, tp: Any, tn: Any) -> Costs | None:
+    needed = objective == "cost" or any(limit.name == "cost" for limit in limits)
     if not needed and fp is None and fn is None:
         return None
     costs = read_costs(false_positive=fp, false_negative=fn, true_positive=tp, true_negative=tn)
@@ -241,7 +242,7 @@ def _limits(at_least: Any, at_most: Any) -> tuple[Limit, ...]:
         if given is not None and not isinstance(given, Mapping):
             raise InputTypeError(f'{argument} must be a mapping such as {{"precision": 0.9}}, but it is {given!r:.60}.')
         for name, bound in (given or {}).items():
-            if name not in LIMITS:
+            if not isinstance(name, str) or name not in LIMITS:
                 raise InputError(f"{argument} knows {', '.join(LIMITS)}, but not {name!r}.")
             _check_bound(argument, name, bound)
             found.append(Limit(name, float(bound), argument == "at_least"))

@@ -79,11 +79,12 @@ def _cost(value: Any, name: str) -> Floats:
     array = _checks.finite(array, name)
     if array.ndim > 1:
         raise InputError(f"{name} must be one cost, or one for every row, but its shape is {array.shape}.")
-    return array
+    return _checks.modest(array, name)
 
 
 def _of_matrix(cost_matrix: Any) -> Costs:
-    matrix = _checks.finite(_checks.numbers(array_of(cost_matrix, "cost_matrix"), "cost_matrix"), "cost_matrix")
+    given = _checks.numbers(array_of(cost_matrix, "cost_matrix"), "cost_matrix")
+    matrix = _checks.modest(_checks.finite(given, "cost_matrix"), "cost_matrix")
     if matrix.ndim not in (2, 3) or matrix.shape[-2:] != (2, 2):
         raise InputError(
             f"cost_matrix must be [[true negative, false positive], [false negative, true positive]], but its shape is "
@@ -238,7 +239,8 @@ def _class_rows(array: NDArray[Any]) -> Floats:
 
 
 def _read_matrix(cost_matrix: Any, rows: Floats) -> Floats:
-    matrix = _checks.finite(_checks.numbers(array_of(cost_matrix, "cost_matrix"), "cost_matrix"), "cost_matrix")
+    given = _checks.numbers(array_of(cost_matrix, "cost_matrix"), "cost_matrix")
+    matrix = _checks.modest(_checks.finite(given, "cost_matrix"), "cost_matrix")
     k = rows.shape[1]
     fits = matrix.ndim in (2, 3) and matrix.shape[-2] == k and matrix.shape[-1] >= 1
     if not fits or (matrix.ndim == 3 and len(matrix) != len(rows)):

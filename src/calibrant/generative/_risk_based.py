@@ -123,7 +123,7 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     _rules: ClassVar[Mapping[str, Rule]] = {
         "estimator": Instance(("statistics", "fit_statistics", "predict_proba"), "a classifier in closed form"),
-        "learning_rate": Number(0),
+        "learning_rate": Number(0, 1e6),
         "max_iter": Number(0, whole=True),
         "guard": Choice(("clip", "halve")),
         "early_stopping": Flag(),

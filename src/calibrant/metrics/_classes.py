@@ -312,7 +312,8 @@ def _class_rows(y_true: Any, y_prob: Any, sample_weight: Any, labels: Sequence[A
 
 
 def _costs(cost_matrix: Any, n_classes: int) -> Floats:
-    costs = _checks.finite(_checks.numbers(array_of(cost_matrix, "cost_matrix"), "cost_matrix"), "cost_matrix")
+    given = _checks.numbers(array_of(cost_matrix, "cost_matrix"), "cost_matrix")
+    costs = _checks.modest(_checks.finite(given, "cost_matrix"), "cost_matrix")
     if costs.ndim != 2 or costs.shape[0] != n_classes or costs.shape[1] < 2:
         raise InputError(
             f"cost_matrix must have a line for each of the {n_classes} classes and a column for each of two or more "

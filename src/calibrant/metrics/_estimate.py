@@ -191,7 +191,7 @@ def _check_measure(what: str, measure: Any, options: dict[str, Any], n_resamples
             f"{what}: expected_calibration_error has no interval that covers (its bootstrap misses the true value "
             f"nearly always where calibration is good). Use calibration_error, which is debiased and has one."
         )
-    if measure not in KNOWN:
+    if not callable(measure) or measure not in KNOWN:
         names = ", ".join(known.__name__ for known in KNOWN)
         name = getattr(measure, "__name__", repr(measure))
         raise InputError(f"{what}: {name} has no interval that is known to cover. Measures that have one: {names}.")

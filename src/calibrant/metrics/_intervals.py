@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from calibrant._checks import Floats, Label
 from calibrant._kernels import bins, intervals
+from calibrant._parameters import Number
 from calibrant.data import ScoreTable
 from calibrant.errors import InputError
 from calibrant.metrics._inputs import binary_input
@@ -64,7 +64,7 @@ class Estimate:
 
 def inner_share(what: str, name: str, value: Any) -> float:
     """A number strictly between 0 and 1, such as the level of an interval."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
+    if not Number(0, 1, above=True).accepts(value) or value == 1:
         raise InputError(f"{what}: {name} must be a number strictly between 0 and 1, but it is {value!r}.")
     return float(value)
 

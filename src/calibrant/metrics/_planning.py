@@ -6,15 +6,18 @@ May import NumPy, the kernels and the measures beside this file.
 from __future__ import annotations
 
 import math
-from numbers import Real
 
 from calibrant._kernels import intervals, planning
+from calibrant._parameters import Number
 from calibrant.errors import InputError
 from calibrant.metrics._intervals import inner_share
 from calibrant.metrics._parts import N_BINS
 
 SPREADS = (0.0, 0.5, 1.0, 1.5)
 """Deviations of the log-odds that are tried when no AUC is given: AUC from one half to about .85."""
+
+LEAST_MARGIN = 1e-9
+"""Its square, and the rows that it asks for, are still numbers."""
 
 
 def rows_needed(
@@ -60,9 +63,11 @@ def rows_needed(
     """
     given = {"margin": margin, "prevalence": prevalence, "confidence": confidence, "power": power}
     limit, rate, level, chance = (inner_share("rows_needed", name, value) for name, value in given.items())
+    if limit < LEAST_MARGIN:
+        raise InputError(f"rows_needed: margin must be at least {LEAST_MARGIN:g}, but it is {margin!r}.")
     if roc_auc is None:
         return max(_rows(rate, spread, limit, level, chance) for spread in SPREADS)
-    if isinstance(roc_auc, bool) or not isinstance(roc_auc, Real) or not 0.5 <= float(roc_auc) < 1:
+    if not Number(0.5, 1).accepts(roc_auc) or roc_auc == 1:
         raise InputError(f"rows_needed: roc_auc must be at least 0.5 and below 1, but it is {roc_auc!r}.")
     return _rows(rate, planning.spread_of_auc(rate, float(roc_auc), N_BINS), limit, level, chance)
 

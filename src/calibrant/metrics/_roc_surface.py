@@ -167,7 +167,7 @@ def roc_surface(
     k = len(classes)
     if gammas is None:
         return RocSurface(*_points(rows, "roc_surface"), classes)
-    given = np.asarray(array_of(gammas, "gammas"), dtype=np.float64)
+    given = _checks.numbers(array_of(gammas, "gammas"), "gammas")
     if given.ndim != 2 or given.shape[1] != k or not np.isfinite(given).all():
         raise InputError(f"gammas must be finite and of shape (m, {k}), but its shape is {given.shape}.")
     return RocSurface(*points_at(rows, given), classes)
@@ -273,7 +273,7 @@ def _read(
         distinct = read.distinct
         scores = np.column_stack([np.zeros(len(distinct.scores)), distinct.scores])
         return Rows(scores, np.column_stack([distinct.negatives, distinct.positives])), read.classes
-    rows = distinct_rows(read.scores, read.labels, row_weights(read))
+    rows = distinct_rows(_checks.modest(read.scores, "y_prob"), read.labels, row_weights(read))
     absent = [label for label, total in zip(read.classes, rows.counts.sum(axis=0)) if total == 0]
     if absent:
         raise InputError(

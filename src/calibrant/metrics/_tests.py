@@ -15,6 +15,7 @@ import numpy as np
 
 from calibrant._checks import Label
 from calibrant._kernels import bins, newton
+from calibrant._parameters import Flag, check_parameters
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds
 from calibrant.errors import InputError
@@ -100,6 +101,7 @@ def calibration_test(
     """
     _one_of("kind", kind, KINDS)
     uniform_edges(n_groups)
+    check_parameters("calibration_test", {"fitted": fitted}, {"fitted": Flag()})
     table = binary_input(y_true, y_prob, sample_weight, pos_label, what="calibration_test")
     if kind == "spiegelhalter":
         return _spiegelhalter(table)
@@ -123,10 +125,10 @@ def _hosmer_lemeshow(table: ScoreTable, n_groups: int, fitted: bool) -> Calibrat
     columns = (distinct.weight, distinct.positives, distinct.weight * distinct.scores, distinct.squared_weights)
     weight, hits, expected, squares = (np.add.reduceat(column, starts) for column in columns)
     rate = expected / weight
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         parts = (hits - expected) ** 2 / (squares * rate * (1 - rate))
     statistic = float(np.where(hits == expected, 0.0, parts).sum())
-    degrees = len(starts) - 2 * fitted
+    degrees = len(starts) - 2 * bool(fitted)
     if degrees < 1:
         raise InputError(
             f"Hosmer-Lemeshow found {len(starts)} groups of different probabilities, which leaves no degree of freedom "

@@ -6,6 +6,7 @@ May import NumPy, the kernels, `calibrant._checks` and `calibrant.data`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from calibrant import _checks
 from calibrant._checks import Floats
 from calibrant._kernels import likelihood, ranking
 from calibrant._kernels._dot import dot
+from calibrant._parameters import Number
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError
@@ -84,7 +86,9 @@ def expected_performance(
     brier = dot(hits, 1 - p)
     if threshold is None:
         return ExpectedPerformance(events / total, brier / total, entropy / total, auc)
-    act = p >= threshold
+    if not Number().accepts(threshold) and threshold not in (math.inf, -math.inf):
+        raise InputError(f"expected_performance: threshold must be a number, but it is {threshold!r}.")
+    act = p >= float(threshold)
     alerts, found = float(weight[act].sum()), float(hits[act].sum())
     precision = found / alerts if alerts > 0 else None
     recall = found / events if events > 0 else None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from calibrant import _checks
-from calibrant._parameters import Number, check_parameters
+from calibrant._parameters import Number, check_parameters, optional
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError, InputTypeError
@@ -89,7 +89,7 @@ class CalibrationMonitor:
                 f"reference must be a ScoreTable of labelled rows (ScoreTable.from_arrays(p, y)), not a "
                 f"{type(reference).__name__}."
             )
-        check_parameters("CalibrationMonitor", {"alpha": alpha}, {"alpha": Number(0, 0.5, above=True)})
+        check_parameters("CalibrationMonitor", {"alpha": alpha}, {"alpha": Number(1e-12, 0.5)})
         self._start(reference_of(reference), float(alpha))
 
     def _start(self, reference: Reference, alpha: float) -> None:
@@ -229,7 +229,7 @@ class CalibrationMonitor:
         last : int, optional
             Number of batches; by default all that are kept (64).
         """
-        check_parameters("reliability", {"last": last or 1}, {"last": Number(1, whole=True)})
+        check_parameters("reliability", {"last": last}, {"last": optional(Number(1, whole=True))})
         batches = [batch for _, _, batch in (self._batches if last is None else self._batches[-last:])]
         total = sum(batches, start=no_sums(len(self.reference.positives)))
         n_bins = len(total.scored)
@@ -261,7 +261,7 @@ class CalibrationMonitor:
         if not (self.repair.confirmed or force):
             raise InputError(
                 f"The repair has not been confirmed on later rows yet ({self.repair.tested_rows:,.0f} seen). Wait for "
-                f"more labelled batches, or use force=True."
+                f"more labelled batches, or use force=True (--force)."
             )
         adopted = self.repair.map
         since = self.since or 1

@@ -108,7 +108,7 @@ def estimate_prior(
     >>> round(found.prior, 3), round(found.low, 3), round(found.high, 3)
     (0.252, 0.0, 0.778)
     """
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"method must be one of {', '.join(map(repr, METHODS))}, but it is {method!r}.")
     if not Number(0, 1).accepts(confidence) or confidence in (0, 1):
         raise InputError(f"confidence must lie strictly between 0 and 1, but it is {confidence!r}.")

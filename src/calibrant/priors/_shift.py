@@ -18,6 +18,8 @@ from calibrant.errors import InputError, InputTypeError
 from calibrant.maps import BinaryMap, ClassPriorShiftMap, Map, PriorShiftMap
 from calibrant.maps._prior_shift import shift_odds, shift_rows
 
+LEAST_SHARE = 1e-100
+"""Of a class that has one at all: the ratio of two shares is still a number."""
 SUM_TOLERANCE = 1e-6
 
 
@@ -97,11 +99,13 @@ def _adjust_classes(y_prob: Any, train_prior: Any, new_prior: Any) -> Floats:
 
 
 def event_share(value: Any, name: str, *, open_ends: bool = False) -> float:
-    value = value.item() if isinstance(value, np.ndarray) else value
+    value = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
     inside = Number(0, 1).accepts(value) and not (open_ends and float(value) in (0.0, 1.0))
     if not inside:
         where = "strictly between 0 and 1" if open_ends else "in [0, 1]"
         raise InputError(f"{name} must be a share of the event {where}, but it is {value!r}.")
+    if 0 < float(value) < LEAST_SHARE:
+        raise InputError(f"{name} must be 0 or at least {LEAST_SHARE:g}, but it is {value!r}.")
     return float(value)
 
 
@@ -112,9 +116,13 @@ def class_shares(values: Any, name: str, n_classes: int) -> Floats:
         raise InputError(
             f"{name} must hold one share for each of the {n_classes} columns of y_prob, but its shape is {array.shape}."
         )
-    if array.min() < 0 or abs(float(array.sum()) - 1) > SUM_TOLERANCE:
+    with np.errstate(over="ignore"):
+        total = float(array.sum())
+    if array.min() < 0 or abs(total - 1) > SUM_TOLERANCE:
         raise InputError(f"{name} must hold shares in [0, 1] that sum to 1, but it is {_checks.shown(array, 12)}.")
-    return np.asarray(array / array.sum())
+    if ((array > 0) & (array < LEAST_SHARE)).any():
+        raise InputError(f"{name} must hold shares of 0 or at least {LEAST_SHARE:g}: {_checks.shown(array, 12)}.")
+    return np.asarray(array / total)
 
 
 def undo_sampling(y_prob: Any, negative_rate: float | None = None, *, scale_pos_weight: float | None = None) -> Any:

@@ -12,10 +12,11 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from calibrant._checks import Floats, Label, both_classes
-from calibrant.errors import InputError, MissingDependencyError
+from calibrant.errors import InputError
 from calibrant.metrics import Estimate, ReliabilityBands, calibration_error, estimate, reliability_bands, roc_auc
 from calibrant.metrics._inputs import binary_input
 from calibrant.metrics._scores import _one_of
+from calibrant.view._axes import axes_of
 from calibrant.view._score_counts import Scale, ScoreCounts, score_counts
 
 ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#A8558A", "#6B5B00")
@@ -240,7 +241,7 @@ class ReliabilityDisplay:
             This display.
         """
         self.name = name or self.name
-        self.ax_ = _new_axes() if ax is None else ax
+        self.ax_ = axes_of(ax, "ReliabilityDisplay", (5.4, 6.2))
         self.figure_ = self.ax_.figure
         before = [line for line in self.ax_.get_lines() if line.get_gid() == CURVE]
         look = _look(self.ax_, len(before))
@@ -316,14 +317,6 @@ def _look(ax: Any, place: int) -> _Look:
     colors = ON_DARK if dark else ON_LIGHT
     k = place % len(colors)
     return _Look(colors[k], DASHES[k], MARKS[k], "#B8B8B8" if dark else "#555555")
-
-
-def _new_axes() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingDependencyError("ReliabilityDisplay needs matplotlib: pip install 'calibrant[plot]'.") from error
-    return pyplot.subplots(figsize=(5.4, 6.2), layout="constrained")[1]
 
 
 def _prepare(ax: Any, scale: Scale, event: Label) -> None:

@@ -196,7 +196,7 @@ def misfit(table: ScoreTable) -> Misfit:
     chance = rate * (1 - rate) / np.maximum(weight - 1, 1)
     mean_square = float(weight @ (square - chance)) / float(weight.sum())
     variance = mean * (1 - mean)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         statistic = float(np.where(square > 0, weight * square / variance, 0.0).sum())
     return Misfit(math.sqrt(max(0.0, mean_square)), statistic > _chi_square_999(len(weight)))
 

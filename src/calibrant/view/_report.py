@@ -220,7 +220,7 @@ def build_report(
     >>> report.headline.title
     'Over-confident and too high: use the map'
     """
-    check_arguments(n_folds, random_state, title=title, source=source, date=date)
+    check_arguments(n_folds, from_logits, random_state, title=title, source=source, date=date)
     if n_columns(y_prob) > 2:
         from calibrant.view._class_report import build_class_report, for_two_classes
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant._checks import PROBABILITY_TOLERANCE
+from calibrant._parameters import Flag, Seed, check_parameters
 from calibrant._parameters import Number as NumberRule
-from calibrant._parameters import Seed, check_parameters
 from calibrant.calibrators import AffineLogit, PlattScaling
 from calibrant.calibrators._base import BinaryCalibrator
 from calibrant.data import ScoreTable
@@ -20,10 +20,11 @@ from calibrant.errors import InputError, InputTypeError
 ReadAs = Literal["probability", "log-odds", "score"]
 
 
-def check_arguments(n_folds: Any, random_state: Any, **texts: Any) -> None:
+def check_arguments(n_folds: Any, from_logits: Any, random_state: Any, **texts: Any) -> None:
     """Check what every report is given."""
-    rules = {"n_folds": NumberRule(2, whole=True), "random_state": Seed()}
-    check_parameters("build_report", {"n_folds": n_folds, "random_state": random_state}, rules)
+    rules = {"n_folds": NumberRule(2, whole=True), "from_logits": Flag(), "random_state": Seed()}
+    given = {"n_folds": n_folds, "from_logits": from_logits, "random_state": random_state}
+    check_parameters("build_report", given, rules)
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):
             raise InputTypeError(f"build_report: {name} must be text, but it is {text!r}.")

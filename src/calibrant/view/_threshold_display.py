@@ -16,8 +16,9 @@ from calibrant._parameters import Choice, check_parameters
 from calibrant.decisions import OperatingPoint, ThresholdCurve, choose_threshold
 from calibrant.decisions._costs import read_costs
 from calibrant.decisions._curve import curve_of, with_costs
-from calibrant.errors import InputError, MissingDependencyError
+from calibrant.errors import InputError
 from calibrant.metrics._inputs import binary_input
+from calibrant.view._axes import axes_of
 
 Kind = Literal["cost", "roc", "precision-recall", "net-benefit"]
 KINDS = ("cost", "roc", "precision-recall", "net-benefit")
@@ -188,7 +189,7 @@ class ThresholdDisplay:
             This display.
         """
         self.name = name or self.name
-        self.ax_ = _new_axes() if ax is None else ax
+        self.ax_ = axes_of(ax, "ThresholdDisplay", (5.8, 4.8))
         self.figure_ = self.ax_.figure
         colors = _colors(self.ax_)
         drawn = {"cost": _cost, "roc": _roc, "precision-recall": _precision_recall, "net-benefit": _net_benefit}
@@ -359,11 +360,3 @@ def _colors(ax: Any) -> tuple[str, str, str]:
 
     red, green, blue = to_rgb(ax.get_facecolor())
     return ON_DARK if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else ON_LIGHT
-
-
-def _new_axes() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingDependencyError("ThresholdDisplay needs matplotlib: pip install 'calibrant[plot]'.") from error
-    return pyplot.subplots(figsize=(5.8, 4.8), layout="constrained")[1]

@@ -140,7 +140,7 @@ def test_bad_arguments():
         ca.estimate(ca.roc_auc, np.ones(5), np.linspace(0, 1, 5))
     with pytest.raises(ca.errors.InputError, match="no bootstrap"):
         ca.estimate(ca.score_decomposition, y, p, n_resamples=100)
-    with pytest.raises(ca.errors.InputError, match="class_tables"):
+    with pytest.raises(ca.errors.InputError, match="two classes only"):
         ca.estimate(ca.roc_auc, class_rows().y, class_rows().scores)
 
 

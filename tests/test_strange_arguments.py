@@ -20,6 +20,7 @@ Y = (RNG.random(120) < P).astype(int)
 P3 = RNG.dirichlet(np.ones(3), 120)
 Y3 = np.array([RNG.choice(3, p=row) for row in P3])
 LABELS = (np.array([1, 2]), np.array(0.5), pd.NA, np.nan, b"1", [1])
+TURNED = pd.Series(np.arange(120) % 2).iloc[::-1]
 COSTS3 = np.full((3, 3), 1e308)
 
 REFUSED = {
@@ -51,6 +52,15 @@ REFUSED = {
         lambda: ca.roc_surface(Y3, P3, [[0, 0, 1j]]),
         lambda: ca.ReliabilityDisplay.from_predictions(Y, P, ax=3),
         lambda: ca.ThresholdDisplay.from_predictions(Y, P, ax="axes"),
+    ],
+    "groups and weights of other rows": [
+        lambda: ca.calibration_by_group(pd.Series(Y), P, TURNED),
+        lambda: ca.estimate(ca.brier_score, pd.Series(Y), P, groups=TURNED),
+        lambda: ca.compare(ca.brier_score, pd.Series(Y), P, P**2, groups=TURNED),
+        lambda: ca.calibration_verdict(pd.Series(Y), P, margin=0.1, groups=TURNED),
+        lambda: ca.build_report(pd.Series(Y), P, groups=TURNED),
+        lambda: ca.estimate_prior(pd.Series(P), 0.4, sample_weight=TURNED + 1.0),
+        lambda: ca.expected_performance(pd.Series(P), sample_weight=TURNED + 1.0),
     ],
     "too small": [
         lambda: ca.rows_needed(margin=5e-324, prevalence=0.2),

@@ -13,7 +13,7 @@ from typing import Any
 from calibrant import _checks
 from calibrant._parameters import Number, Seed, check_parameters, optional
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import ClassRows
+from calibrant.data._arrays import ClassRows, aligned
 from calibrant.errors import InputError, InputTypeError
 from calibrant.metrics import _calibration, _ranking, _scores
 from calibrant.metrics._bootstrap import bootstrapped
@@ -97,6 +97,7 @@ def estimate(
     >>> print(found)
     0.175 (95 % interval 0.1414 to 0.2166)
     """
+    aligned(y_true=y_true, groups=groups)
     level = inner_share("estimate", "confidence", confidence)
     _check_measure("estimate", measure, options, n_resamples, rng)
     reads = "score" if measure in READS_SCORES else "probability"
@@ -161,6 +162,7 @@ def compare(
     >>> compare(brier_score, y, a, b).high < 0
     True
     """
+    aligned(y_true=y_true, groups=groups)
     level = inner_share("compare", "confidence", confidence)
     _check_measure("compare", measure, options, None, rng)
     if measure is calibration_error:

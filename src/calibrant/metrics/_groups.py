@@ -15,7 +15,7 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import Floats, Label
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import BinaryRows, array_of
+from calibrant.data._arrays import BinaryRows, aligned, array_of
 from calibrant.errors import InputError, InputTypeError
 from calibrant.metrics._design import Design
 from calibrant.metrics._inputs import binary_input
@@ -140,6 +140,7 @@ def calibration_by_group(
     limit = inner_share("calibration_by_group", "margin", margin)
     if y_prob is None or groups is None or isinstance(y_true, ScoreTable):
         raise InputTypeError("calibration_by_group needs rows and their groups: (y_true, y_prob, groups).")
+    aligned(y_true=y_true, groups=groups)
     table = binary_input(y_true, y_prob, sample_weight, pos_label, what="calibration_by_group")
     return grouped_evidence(split_table(table, _kept(groups, sample_weight)), limit, total)
 

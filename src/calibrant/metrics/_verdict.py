@@ -15,6 +15,7 @@ from typing import Any
 from calibrant._checks import Label
 from calibrant._kernels import intervals
 from calibrant._kernels.intervals import Spread
+from calibrant.data._arrays import aligned
 from calibrant.metrics._design import Design, clustered_square, design_of
 from calibrant.metrics._estimators import estimate_of
 from calibrant.metrics._inputs import binary_input
@@ -121,6 +122,7 @@ def calibration_verdict(
     >>> calibration_verdict(y[:200], p[:200], margin=0.02).verdict
     'not enough rows'
     """
+    aligned(y_true=y_true, groups=groups)
     level = inner_share("calibration_verdict", "confidence", confidence)
     limit = inner_share("calibration_verdict", "margin", margin)
     table = binary_input(y_true, y_prob, sample_weight, pos_label, what="calibration_verdict")

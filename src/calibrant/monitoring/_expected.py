@@ -18,7 +18,7 @@ from calibrant._kernels import likelihood, ranking
 from calibrant._kernels._dot import dot
 from calibrant._parameters import Number
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import array_of
+from calibrant.data._arrays import aligned, array_of
 from calibrant.errors import InputError
 
 
@@ -102,6 +102,7 @@ def _read(y_prob: Any, sample_weight: Any) -> tuple[Floats, Floats]:
         if sample_weight is not None:
             raise InputError("A ScoreTable holds its weights already: leave sample_weight out.")
         return _checks.probabilities(y_prob.scores, "y_prob.scores"), np.asarray(y_prob.weight)
+    aligned(y_prob=y_prob, sample_weight=sample_weight)
     p = _checks.binary_scores(np.atleast_1d(array_of(y_prob, "y_prob")), "y_prob", reads="probability")
     if len(p) == 0:
         raise InputError("y_prob is empty: at least one row is needed.")

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import Floats
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import array_of, read_binary_rows, read_class_rows
+from calibrant.data._arrays import aligned, array_of, read_binary_rows, read_class_rows
 from calibrant.errors import InputError, InputTypeError
 
 
@@ -43,6 +43,7 @@ def two_columns(p: Floats) -> Floats:
 
 def read_target(y_prob: Any, sample_weight: Any = None) -> Target:
     """Checked rows."""
+    aligned(y_prob=y_prob, sample_weight=sample_weight)
     array = array_of(y_prob, "y_prob")
     if array.ndim == 2 and array.shape[1] > 2:
         rows = _checks.class_scores(array, "y_prob", reads="probability")

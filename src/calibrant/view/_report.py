@@ -25,7 +25,7 @@ from calibrant._kernels import likelihood
 from calibrant.calibrators._base import BinaryCalibrator
 from calibrant.calibrators._cross_fit import cross_fitted_table, most_folds
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import n_columns
+from calibrant.data._arrays import aligned, n_columns
 from calibrant.data._output import written_beside
 from calibrant.errors import CalibrantWarning
 from calibrant.metrics._inputs import binary_input
@@ -228,6 +228,7 @@ def build_report(
         for_two_classes(margin=margin, groups=groups, pos_label=pos_label, **acting)
         own = sample_weight, labels, from_logits, random_state
         return build_class_report(y_true, y_prob, calibrator, title, source, date, n_folds, *own)
+    aligned(y_true=y_true, groups=groups)
     calibrator = binary_calibrator(calibrator, labels, from_logits)
     reads = "logit" if getattr(calibrator, "_reads", None) == "logit" else "score"
     given = binary_input(y_true, y_prob, sample_weight, pos_label, reads=reads, what="build_report")

@@ -34,7 +34,13 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 
 # Where an outside library may be named; anywhere for those that are not here.
 DOORS = {
-    "narwhals": ("data/_frames.py", "data/_grouped.py", "maps/_base.py", "maps/_expression.py"),
+    "narwhals": (
+        "data/_class_frames.py",
+        "data/_frames.py",
+        "data/_grouped.py",
+        "maps/_base.py",
+        "maps/_expression.py",
+    ),
     "duckdb": ("data/_engine.py",),
     "numba": ("_kernels/_compiled.py",),
     "threadpoolctl": ("_kernels/",),

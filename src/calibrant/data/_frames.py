@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,9 +143,24 @@ def read_frame(
     missing: str = "error",
 ) -> Columns:
     """The rows of two or three columns of a frame, eager or lazy."""
-    check_missing(missing)
     wanted = {"score": score, "label": label} | ({} if weight is None else {"weight": weight})
     label_apart(label, [(name, argument) for argument, name in wanted.items() if argument != "label"])
+    rows = complete_rows(frame, wanted, missing)
+    codes, classes = _checks.binary_labels(rows.labels, pos_label, None, f"label column {label!r}")
+    return Columns(rows.numbers["score"], codes, rows.numbers.get("weight"), classes, rows.dropped)
+
+
+class CompleteRows(NamedTuple):
+    """Finite numbers by their argument, labels, and how many rows were left out for a missing cell."""
+
+    numbers: dict[str, _checks.Floats]
+    labels: NDArray[Any]
+    dropped: int
+
+
+def complete_rows(frame: Any, wanted: dict[str, Hashable], missing: str) -> CompleteRows:
+    """The wanted columns of a frame: the one called "label", and numbers."""
+    check_missing(missing)
     columns = _named_columns(frame, wanted)
     numeric = {place: _numeric(columns[place], wanted[place]) for place in wanted if place != "label"}
     labels = np.asarray(columns["label"])
@@ -158,8 +173,7 @@ def read_frame(
         numeric, labels = {place: values[~absent] for place, values in numeric.items()}, labels[~absent]
     if len(labels) == 0:
         raise InputError(f"The frame has no rows{' without a missing value' if dropped else ''}.")
-    codes, classes = _checks.binary_labels(_plain_kind(labels), pos_label, None, f"label column {label!r}")
-    return Columns(numeric["score"], codes, numeric.get("weight"), classes, dropped)
+    return CompleteRows(numeric, _plain_kind(labels), dropped)
 
 
 def _named_columns(frame: Any, wanted: dict[str, Hashable]) -> dict[str, NDArray[Any]]:

@@ -70,7 +70,7 @@ def read_lazy(
     codes, classes = _checks.binary_labels(values, pos_label, None, name)
     as_they_are = [value for value, usable in zip(found.get_column("label").to_list(), known) if usable]
     positive = [value for value, code in zip(as_they_are, codes) if code]
-    return _added_up(_complete(rows, positive), classes, max_distinct)
+    return added_up(_complete(rows, positive), classes, max_distinct)
 
 
 def _plain_rows(frame: Any, wanted: dict[str, Hashable]) -> nw.LazyFrame[Any] | None:
@@ -91,7 +91,7 @@ def _plain_rows(frame: Any, wanted: dict[str, Hashable]) -> nw.LazyFrame[Any] | 
     return wrapped.select(score.alias("score"), nw.col(found["label"]).alias("label"), weight.alias("weight"))
 
 
-def _absent(name: str) -> nw.Expr:
+def is_absent(name: str) -> nw.Expr:
     """Whether a number is missing: null or NaN (the only one that is neither at most nor above 0)."""
     import narwhals as nw
 
@@ -106,7 +106,7 @@ def _labels_and_faults(rows: nw.LazyFrame[Any]) -> Any:
     largest = float(np.finfo(np.float64).max)
     score, weight = nw.col("score"), nw.col("weight")
     infinite = (score.abs() > largest) | (weight > largest) | (weight < 0)
-    absent = _absent("score") | _absent("weight") | nw.col("label").is_null()
+    absent = is_absent("score") | is_absent("weight") | nw.col("label").is_null()
     flags = rows.select(
         "label",
         absent=nw.when(absent).then(nw.lit(1)).otherwise(nw.lit(0)),
@@ -138,12 +138,12 @@ def _complete(rows: nw.LazyFrame[Any], positive: list[Any]) -> nw.LazyFrame[Any]
     import narwhals as nw
 
     weight = nw.col("weight")
-    kept = rows.filter(~(_absent("score") | _absent("weight") | nw.col("label").is_null()) & (weight > 0))
+    kept = rows.filter(~(is_absent("score") | is_absent("weight") | nw.col("label").is_null()) & (weight > 0))
     hit = nw.col("label").is_in(positive) if positive else nw.lit(False)
     return kept.select("score", "weight", hit=nw.when(hit).then(weight).otherwise(nw.lit(0.0)), square=weight * weight)
 
 
-def _added_up(rows: nw.LazyFrame[Any], classes: tuple[Label | None, Label], max_distinct: int) -> Sums:
+def added_up(rows: nw.LazyFrame[Any], classes: tuple[Label | None, Label], max_distinct: int) -> Sums:
     import narwhals as nw
 
     sums = (nw.col("hit").sum(), nw.col("weight").sum(), nw.len().alias("rows"), nw.col("square").sum())

@@ -7,7 +7,7 @@ May import NumPy, the kernels and the measures beside this file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,27 +18,48 @@ from calibrant._checks import Floats, Label
 from calibrant._kernels import ranking
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows, array_of
+from calibrant.data._grouped import MAX_DISTINCT
 from calibrant.errors import InputError
 from calibrant.metrics._calibration import ReliabilityCurve, _column_table, _curve, _top_label_table
-from calibrant.metrics._inputs import read_input, row_weights
+from calibrant.metrics._inputs import FrameColumns, class_input, class_rows, row_weights
 from calibrant.metrics._scores import _one_of
 
 
 def class_tables(
-    y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Sequence[Any] | None = None
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    labels: Sequence[Any] | None = None,
+    scores: Sequence[Hashable] | None = None,
+    label: Hashable | None = None,
+    weight: Hashable | None = None,
+    missing: Literal["error", "drop"] = "error",
+    max_distinct: int = MAX_DISTINCT,
 ) -> tuple[ScoreTable, ...]:
     """One score table per class: is it this class, against the probability of this class.
 
+    Give labels and probabilities, `class_tables(y, p)`, or a frame and the names of its columns,
+    `class_tables(frame, scores=["p_cat", "p_dog", "p_fox"], label="animal")`. A lazy frame (Polars, DuckDB, Spark) is
+    added up in its engine, and only the tables come back.
+
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,), or frame
+        Labels; or any frame that narwhals reads.
     y_prob : array-like of shape (n, K), K >= 3
         Probabilities.
     sample_weight : array-like of shape (n,), optional
         Frequencies.
     labels : sequence, optional
         The classes of the columns.
+    scores : list of K names, label, weight : name
+        With a frame: its columns.
+    missing : {"error", "drop"}
+        With a frame: what to do with rows in which one of these columns is missing.
+    max_distinct : int
+        The most distinct scores, of all tables together, that a lazy frame may bring back before they are put into
+        cells as in `ScoreTable.from_frame`.
 
     Returns
     -------
@@ -47,7 +68,8 @@ def class_tables(
 
     Notes
     -----
-    Cost: one pass, O(nK).
+    Cost: one pass, O(nK). Lazy frames: a query for what cannot be used and one per class, about one group-by of nK
+    values in all; memory for the distinct scores.
 
     Examples
     --------
@@ -56,19 +78,32 @@ def class_tables(
     >>> [round(table.prevalence, 3) for table in tables]
     [0.333, 0.333, 0.333]
     """
-    rows = _class_rows(y_true, y_prob, sample_weight, labels, "class_tables")
-    return tuple(_column_table(rows, k) for k in range(rows.scores.shape[1]))
+    columns = FrameColumns(scores, label, weight, missing)
+    rows = class_input(y_true, y_prob, sample_weight, labels, columns, "class_tables")
+    if isinstance(rows, ClassRows):
+        return tuple(_column_table(rows, k) for k in range(rows.scores.shape[1]))
+    each = max_distinct // len(rows.classes)
+    return tuple(ScoreTable._of_counts(*rows.column(k, each)) for k in range(len(rows.classes)))
 
 
 def top_label_table(
-    y_true: Any, y_prob: Any, *, sample_weight: Any = None, labels: Sequence[Any] | None = None
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    labels: Sequence[Any] | None = None,
+    scores: Sequence[Hashable] | None = None,
+    label: Hashable | None = None,
+    weight: Hashable | None = None,
+    missing: Literal["error", "drop"] = "error",
+    max_distinct: int = MAX_DISTINCT,
 ) -> ScoreTable:
     """The score table of the top label: was the likeliest class right, against its probability.
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels
-        As in `class_tables`; of equally likely classes the first is the top one.
+    y_true, y_prob, sample_weight, labels, scores, label, weight, missing, max_distinct
+        As in `class_tables`, a frame included; of equally likely classes the first is the top one.
 
     Returns
     -------
@@ -86,7 +121,9 @@ def top_label_table(
     >>> table.n_rows, round(table.prevalence, 3)
     (3, 0.667)
     """
-    return _top_label_table(_class_rows(y_true, y_prob, sample_weight, labels, "top_label_table"))
+    columns = FrameColumns(scores, label, weight, missing)
+    rows = class_input(y_true, y_prob, sample_weight, labels, columns, "top_label_table")
+    return _top_label_table(rows) if isinstance(rows, ClassRows) else ScoreTable._of_counts(*rows.top(max_distinct))
 
 
 def classwise_reliability_curves(
@@ -205,7 +242,7 @@ def class_summary(
     array([1., 1., 1.])
     """
     _one_of("strategy", strategy, ("uniform", "quantile"))
-    rows = _class_rows(y_true, y_prob, sample_weight, labels, "class_summary")
+    rows = class_rows(y_true, y_prob, sample_weight, labels, "class_summary")
     k, weights = rows.scores.shape[1], row_weights(rows)
     tables = [_column_table(rows, one) for one in range(k)]
     counts = _counts(rows.labels, rows.scores.argmax(axis=1), weights, k)
@@ -289,7 +326,7 @@ def confusion_matrix(
     >>> round(found.cost, 3), round(found.expected_cost, 3)
     (0.333, 0.4)
     """
-    rows = _class_rows(y_true, y_prob, sample_weight, labels, "confusion_matrix")
+    rows = class_rows(y_true, y_prob, sample_weight, labels, "confusion_matrix")
     k, weights = rows.scores.shape[1], row_weights(rows)
     costs = 1.0 - np.eye(k) if cost_matrix is None else _costs(cost_matrix, k)
     expected = 1.0 - rows.scores if cost_matrix is None else rows.scores @ costs
@@ -298,17 +335,6 @@ def confusion_matrix(
     promised = np.take_along_axis(expected, action[:, None], axis=1)[:, 0]
     total = float(weights.sum())
     return Confusion(rows.classes, counts, float(np.vdot(counts, costs)) / total, float(weights @ promised) / total)
-
-
-def _class_rows(y_true: Any, y_prob: Any, sample_weight: Any, labels: Sequence[Any] | None, what: str) -> ClassRows:
-    """Checked rows of three or more classes."""
-    read = read_input(y_true, y_prob, sample_weight, None, labels)
-    if isinstance(read, ClassRows):
-        return read
-    raise InputError(
-        f"{what} is for three or more columns of probabilities; two classes have one score table: "
-        f"ScoreTable.from_arrays(y_prob, y_true)."
-    )
 
 
 def _costs(cost_matrix: Any, n_classes: int) -> Floats:

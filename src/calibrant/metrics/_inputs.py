@@ -5,8 +5,8 @@ May import NumPy, `calibrant._checks`, `calibrant.data` and `calibrant.errors`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from calibrant._checks import Classes, Label
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows, array_of, read_binary_rows, read_class_rows
 from calibrant.errors import InputError, InputTypeError
+
+if TYPE_CHECKING:
+    from calibrant.data._class_frames import LazyClasses
 
 
 def read_input(
@@ -60,6 +63,50 @@ def binary_input(
         f"{what} is for two classes, but there are {read.scores.shape[1]} columns of scores. Judge one class against "
         f"the rest (y == k and column k)."
     )
+
+
+def class_rows(y_true: Any, y_prob: Any, sample_weight: Any, labels: Sequence[Any] | None, what: str) -> ClassRows:
+    """Checked rows of three or more classes."""
+    read = read_input(y_true, y_prob, sample_weight, None, labels)
+    if isinstance(read, ClassRows):
+        return read
+    raise InputError(
+        f"{what} is for three or more columns of probabilities; two classes have one score table: "
+        f"ScoreTable.from_arrays(y_prob, y_true)."
+    )
+
+
+class FrameColumns(NamedTuple):
+    """Names of the columns of a frame, and what to do with missing cells."""
+
+    scores: Sequence[Hashable] | None
+    label: Hashable | None
+    weight: Hashable | None
+    missing: str
+
+
+def class_input(
+    y_true: Any, y_prob: Any, sample_weight: Any, labels: Sequence[Any] | None, columns: FrameColumns, what: str
+) -> ClassRows | LazyClasses:
+    """Rows of three or more classes: of arrays, or of a frame whose columns are named."""
+    named = [name for name in ("scores", "label", "weight") if getattr(columns, name) is not None]
+    if not named and y_prob is not None:
+        return class_rows(y_true, y_prob, sample_weight, labels, what)
+    if y_prob is not None:
+        raise InputError(f"Give {what} either labels and probabilities, or a frame and {named[0]}= of its columns.")
+    if columns.scores is None or columns.label is None:
+        raise InputError(
+            f"{what} of a frame needs the names of its columns: scores= (a list, one per class) and label=. Of arrays "
+            f"it needs labels and probabilities: {what}(y_true, y_prob)."
+        )
+    if sample_weight is not None:
+        raise InputError("The weights of a frame are a column of it: name it with weight=.")
+    from calibrant.data._class_frames import LazyClasses, read_class_frame
+
+    read = read_class_frame(y_true, columns.scores, columns.label, columns.weight, labels, columns.missing)
+    if isinstance(read, LazyClasses):
+        return read
+    return class_rows(read.labels, read.scores, read.weights, labels, what)
 
 
 def _pair(labels: Sequence[Any] | None, pos_label: Label | None) -> Classes | None:

@@ -1,0 +1,239 @@
+"""Rows of K classes in a frame: arrays of an eager one, and the score tables of a lazy one, added up in its engine.
+
+One query finds the distinct labels and all that cannot be used; then there is one for each table, which takes as long
+as one for all tables together and less memory. Invariant: the tables are those of the same rows in memory, to the bit:
+probabilities are moved into [0, 1] and divided by the sum of their row, added up in the order of NumPy.
+May import NumPy, narwhals, `calibrant._checks`, `calibrant.errors` and the modules of this folder that read frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from calibrant import _checks
+from calibrant._checks import PROBABILITY_TOLERANCE, ROW_SUM_TOLERANCE, Floats, Label
+from calibrant.data._columns import check_missing, column_index, label_apart
+from calibrant.data._frames import column_array, complete_rows
+from calibrant.data._grouped import MOST_LABELS, Sums, added_up, is_absent
+from calibrant.errors import ColumnError, InputError, InputTypeError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+LARGEST = float(np.finfo(np.float64).max)
+
+
+class FrameRows(NamedTuple):
+    """Complete rows of an eager frame; the gate has not seen them yet."""
+
+    scores: Floats
+    labels: Any
+    weights: Floats | None
+
+
+@dataclass(frozen=True)
+class LazyClasses:
+    """Checked rows of a lazy frame: probabilities s0, s1, ..., the index of the class (code), the weight."""
+
+    rows: nw.LazyFrame[Any]
+    classes: tuple[Label, ...]
+
+    def column(self, k: int, max_distinct: int) -> Sums:
+        """Sums by the probability of class k: is it this class."""
+        import narwhals as nw
+
+        return _sums(self.rows.select("weight", score=nw.col(f"s{k}"), hit=nw.col("code") == k), max_distinct)
+
+    def top(self, max_distinct: int) -> Sums:
+        """Sums by the greatest probability: is it the class of the first column that has it."""
+        import narwhals as nw
+
+        scores = [nw.col(f"s{k}") for k in range(len(self.classes))]
+        rows = self.rows.with_columns(score=nw.max_horizontal(*scores))
+        first = _first([score >= nw.col("score") for score in scores])
+        return _sums(rows.select("weight", "score", hit=nw.col("code") == first), max_distinct)
+
+
+def read_class_frame(
+    frame: Any,
+    scores: Sequence[Hashable],
+    label: Hashable,
+    weight: Hashable | None,
+    classes: Sequence[Any] | None,
+    missing: str,
+) -> FrameRows | LazyClasses:
+    """The named columns of a frame, three or more of them scores; `classes` names the classes of those."""
+    import narwhals as nw
+
+    check_missing(missing)
+    names = _names(scores, label, weight)
+    k = len(scores)
+    wrapped: Any = nw.from_native(frame, pass_through=True)
+    if not isinstance(wrapped, nw.LazyFrame):
+        read = complete_rows(frame, names, missing)
+        columns = [read.numbers[f"s{place}"] for place in range(k)]
+        return FrameRows(np.column_stack(columns), read.labels, read.numbers.get("weight"))
+    rows = _numbers(wrapped, names)
+    found = rows.group_by("label").agg(*_faults(k)).head(MOST_LABELS + 1).collect()
+    _refuse_gaps(rows, names, found, missing)
+    _refuse_numbers(found)
+    usable = np.array(found.get_column("whole").to_list()) > 0
+    name = f"label column {label!r}"
+    if len(usable) > MOST_LABELS:
+        raise ColumnError(f"{name} holds more than {MOST_LABELS:,} different values: it is no label.")
+    labels = column_array(found.get_column("label"), "label")[usable]
+    labels = np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
+    codes, own = _checks.class_labels(labels, k, classes, name)
+    as_they_are = [value for value, kept in zip(found.get_column("label").to_list(), usable) if kept]
+    return LazyClasses(_complete(rows, k, dict(zip(as_they_are, codes.tolist()))), own)
+
+
+def _names(scores: Sequence[Hashable], label: Hashable, weight: Hashable | None) -> dict[str, Hashable]:
+    """Names of the columns by what they are: s0, s1, ..., label, weight."""
+    if isinstance(scores, str) or not isinstance(scores, Sequence):
+        raise InputTypeError(f"scores must be a list of the names of the columns, one per class, not {scores!r}.")
+    if len(scores) < 3:
+        raise InputError(
+            f"scores must name the columns of three or more classes, but it is {list(scores)!r}. Two classes have one "
+            f"score table: ScoreTable.from_frame(frame, score=, label=)."
+        )
+    if len(set(scores)) < len(scores):
+        raise InputError(f"scores names a column twice: {_checks.shown(scores, 12)}.")
+    label_apart(label, [*((name, "scores") for name in scores), (weight, "weight")])
+    names = {f"s{place}": name for place, name in enumerate(scores)}
+    return names | {"label": label} | ({} if weight is None else {"weight": weight})
+
+
+def _numbers(wrapped: nw.LazyFrame[Any], names: dict[str, Hashable]) -> nw.LazyFrame[Any]:
+    """The named columns, the numbers as doubles."""
+    import narwhals as nw
+
+    schema = wrapped.collect_schema()
+    there = schema.names()
+    columns = [] if "weight" in names else [nw.lit(1.0).alias("weight")]
+    for place, name in names.items():
+        found = there[column_index(there, name, place if place in ("label", "weight") else "scores")]
+        if place == "label":
+            columns.append(nw.col(found).alias(place))
+        elif schema[found].is_numeric():
+            columns.append(nw.col(found).cast(nw.Float64()).alias(place))
+        else:
+            raise InputTypeError(f"column {name!r} must be numbers, but it holds {schema[found]}. Convert it first.")
+    return wrapped.select(*columns)
+
+
+# ---------------------------------------------------------------- what cannot be used
+
+
+def _lost(k: int) -> nw.Expr:
+    """Whether a cell of the row is missing."""
+    import narwhals as nw
+
+    gaps = [*(is_absent(f"s{place}") for place in range(k)), is_absent("weight"), nw.col("label").is_null()]
+    return nw.max_horizontal(*(_one_if(gap) for gap in gaps)) > 0
+
+
+def _one_if(condition: nw.Expr) -> nw.Expr:
+    import narwhals as nw
+
+    return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
+def _faults(k: int) -> list[nw.Expr]:
+    """Counts of rows: complete ones of weight above 0, those with a gap, and those with a number that cannot be."""
+    import narwhals as nw
+
+    scores, weight, lost = [nw.col(f"s{place}") for place in range(k)], nw.col("weight"), _lost(k)
+    low, high = nw.min_horizontal(*scores), nw.max_horizontal(*scores)
+    outside = (low < -PROBABILITY_TOLERANCE) | (high > 1 + PROBABILITY_TOLERANCE)
+    total = _row_sum(scores)
+    off = (total > 1 + ROW_SUM_TOLERANCE) | (total < 1 - ROW_SUM_TOLERANCE)
+    counted = {
+        "whole": ~lost & (weight > 0),
+        "lost": lost,
+        "wrong": ~lost & ((weight > LARGEST) | (weight < 0)),
+        "outside": ~lost & outside,
+        "off": ~lost & off,
+    }
+    return [_one_if(condition).sum().alias(name) for name, condition in counted.items()]
+
+
+def _refuse_gaps(rows: nw.LazyFrame[Any], names: dict[str, Hashable], found: Any, missing: str) -> None:
+    import narwhals as nw
+
+    lost, whole = (int(sum(found.get_column(name).to_list())) for name in ("lost", "whole"))
+    if lost and missing == "error":
+        gaps = {place: nw.col(place).is_null() if place == "label" else is_absent(place) for place in names}
+        each = rows.select(**{place: _one_if(gap).sum() for place, gap in gaps.items()}).collect()
+        counts = {place: int(each.get_column(place).to_list()[0]) for place in names}
+        said = ", ".join(f"{names[place]!r} {count}" for place, count in counts.items() if count)
+        raise InputError(
+            f"{_checks.plural(lost, 'row')} of the frame {'has' if lost == 1 else 'have'} a missing value; missing by "
+            f'column: {said}. Fill them, or leave those rows out with missing="drop".'
+        )
+    if not whole:
+        raise InputError(f"The frame has no rows{' without a missing value and of weight above 0' if lost else ''}.")
+
+
+def _refuse_numbers(found: Any) -> None:
+    words = {
+        "wrong": "an infinite weight or one below 0. Weights count how often a row was seen",
+        "outside": "a score outside [0, 1]. These tables are of probabilities: take the softmax of logits first",
+        "off": "scores that do not sum to 1 (within 1e-4). Give all classes, or divide each row by its sum",
+    }
+    for name, said in words.items():
+        count = int(sum(found.get_column(name).to_list()))
+        if count:
+            rows = _checks.plural(count, "row")
+            raise InputError(f"{rows} of the frame {'has' if count == 1 else 'have'} {said}.")
+
+
+# ---------------------------------------------------------------- rows and sums
+
+
+def _complete(rows: nw.LazyFrame[Any], k: int, codes: dict[Any, int]) -> nw.LazyFrame[Any]:
+    """Complete rows of weight above 0, as `LazyClasses` holds them."""
+    import narwhals as nw
+
+    kept = rows.filter(~_lost(k) & (nw.col("weight") > 0))
+    places = [f"s{place}" for place in range(k)]
+    inside = [nw.max_horizontal(nw.min_horizontal(nw.col(s), nw.lit(1.0)), nw.lit(0.0)).alias(s) for s in places]
+    by_code = {code: value for value, code in codes.items()}
+    member = [nw.col("label") == by_code[code] if code in by_code else nw.lit(False) for code in range(k)]
+    coded = kept.select("weight", *inside, code=_first(member))
+    summed = coded.with_columns(total=_row_sum([nw.col(s) for s in places]))
+    return summed.select("weight", "code", *(((nw.col(s) / nw.col("total")) + 0.0).alias(s) for s in places))
+
+
+def _first(conditions: Sequence[nw.Expr]) -> nw.Expr:
+    """The place of the first condition that holds; their number where none does."""
+    import narwhals as nw
+
+    none = nw.lit(len(conditions))
+    return nw.min_horizontal(*(nw.when(one).then(nw.lit(k)).otherwise(none) for k, one in enumerate(conditions)))
+
+
+def _row_sum(terms: list[nw.Expr]) -> nw.Expr:
+    """The sum in the order in which NumPy adds up a row: eight sums side by side, halves of more than 128 terms."""
+    if len(terms) < 8:
+        return reduce(add, terms)
+    if len(terms) > 128:
+        half = len(terms) // 16 * 8
+        return _row_sum(terms[:half]) + _row_sum(terms[half:])
+    whole = len(terms) // 8 * 8
+    a, b, c, d, e, f, g, h = (reduce(add, terms[lane:whole:8]) for lane in range(8))
+    return reduce(add, terms[whole:], ((a + b) + (c + d)) + ((e + f) + (g + h)))
+
+
+def _sums(rows: nw.LazyFrame[Any], max_distinct: int) -> Sums:
+    import narwhals as nw
+
+    weight = nw.col("weight")
+    hit = nw.when(nw.col("hit")).then(weight).otherwise(nw.lit(0.0))
+    return added_up(rows.select("score", "weight", hit=hit, square=weight * weight), (0, 1), max_distinct)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as ca
 from calibrant.errors import DataWarning
+from catalogue import BINARY, Binary
 
 
 def rows(n: int = 4000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -47,16 +49,84 @@ def test_top_label_confidence_is_recognised() -> None:
         ca.AffineLogit().fit(confidence, right)
 
 
-def test_rounded_scores_are_named() -> None:
-    p, y = rows()
-    with pytest.warns(DataWarning, match="take only 11 different values in 4,000 rows"):
-        ca.IsotonicCalibration().fit(np.round(p, 1), y)
+def scores_for(case: Binary, p: np.ndarray) -> np.ndarray:
+    """The probabilities, or their log-odds for a method that reads those."""
+    return np.log(p / (1 - p)) if case.reads == "logit" else p
 
 
-def test_clipped_scores_are_named() -> None:
+def said(fit: Any) -> list[str]:
+    """The texts of all warnings of a fit."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit()
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("n", [4000, 30_000], ids=["few rows", "a sample first"])
+@pytest.mark.parametrize("case", BINARY, ids=lambda case: case.name)
+def test_every_method_names_rounded_clipped_and_decided_scores(case: Binary, n: int) -> None:
+    p, y = rows(n)
+    assert not any("share the" in text or "values" in text for text in said(lambda: case.make().fit(p, y)))
+    grid = np.round(p, 1) if case.reads != "logit" else np.round(np.log(p / (1 - p)))[:, None] / 2
+    values = len(np.unique(grid))
+    rounded = said(lambda: case.make().fit(grid, y))
+    assert any(f"take only {values} different values in {n:,} rows" in text for text in rounded)
+    clipped = np.minimum(scores_for(case, p), scores_for(case, np.array([0.8]))[0])
+    pile, held = np.mean(clipped == clipped.max()), np.mean(clipped[y == 0] == clipped.max())
+    found = [text for text in said(lambda: case.make().fit(clipped, y)) if "share the highest score" in text]
+    assert any(f"{pile:.0%} of the rows" in text and f"{held:.0%} of the negatives" in text for text in found)
+    decided = (p > 0.5).astype(float)
+    assert any("look like decisions" in text for text in said(lambda: case.make().fit(decided, y)))
+
+
+def test_what_is_said_of_a_sample_is_exact_for_all_rows() -> None:
+    """The end of a pile that the sample cannot count: the numbers are those of a table sorted in full."""
+    p, y = rows(50_000)
+    weights = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
+    p = np.maximum(p, np.quantile(p, 0.1234))
+    low = p == p.min()
+    share, held = weights[low].sum() / weights.sum(), weights[low & (y == 1)].sum() / weights[y == 1].sum()
+    found = said(lambda: ca.AffineLogit().fit(p, y, weights))
+    assert found == said(lambda: ca.IsotonicCalibration().fit(p, y, weights))
+    assert f"{share:.0%} of the rows share the lowest score" in found[0]
+    assert f"{held:.0%} of the positives" in found[0]
+
+
+def test_honest_discrete_scores_are_left_alone() -> None:
+    """Leaves, points, counts and ends of one class are no misuse."""
+    p, y = rows(20_000)
+    leaves = np.array([0.0317, 0.1234, 0.2871, 0.51, 0.7713, 0.9017])[np.digitize(p, [0.1, 0.2, 0.4, 0.6, 0.8])]
+    points = np.round(10 * p)
+    pure = np.where(p > 0.95, 1.0, p)
+    for scores, labels in ((leaves, y), (points, y), (pure, np.where(p > 0.95, 1, y))):
+        assert said(lambda scores=scores, labels=labels: ca.PlattScaling().fit(scores, labels)) == []
+    tenths = ca.ScoreTable.from_counts(np.arange(1, 10) / 10, np.arange(100, 1000, 100), np.arange(900, 0, -100))
+    assert said(lambda: ca.AffineLogit().fit_table(tenths)) == []
+
+
+def test_a_table_of_rows_is_looked_at_as_rows_are() -> None:
     p, y = rows()
-    with pytest.warns(DataWarning, match="share the highest score, 0.9"):
-        ca.IsotonicCalibration().fit(np.minimum(p, 0.9), y)
+    table = ca.ScoreTable.from_arrays(np.round(p, 1), y)
+    with pytest.warns(DataWarning, match="take only 11 different values in 4,000 rows, all multiples of 1/10"):
+        ca.AffineLogit().fit_table(table)
+
+
+def test_a_score_without_signal_is_not_called_flipped_outright() -> None:
+    p, y = rows()
+    chance = np.random.default_rng(0).permutation(p)
+    assert 0.48 < ca.roc_auc(y, chance) < 0.5
+    with pytest.warns(DataWarning, match="near one half it may be chance"):
+        ca.AffineLogit().fit(chance, y)
+
+
+def test_out_of_fold_scores_are_not_suspected_of_training() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 300)
+    X = rng.normal(size=(600, 3)) + 8 * y[:, None]
+    texts = said(lambda: ca.CalibratedClassifier(LogisticRegression(), ca.AffineLogit()).fit(X, y))
+    assert not any("trained on these rows" in text for text in texts)
 
 
 def test_too_few_rows_for_isotonic_are_named() -> None:

@@ -141,6 +141,12 @@ class BinaryCalibrator(Calibrator):
         -------
         self
         """
+        self._fit_quietly(table)
+        warn_of_misuse(table, self.map_.reads, type(self).__name__, self._rows_needed)
+        return self
+
+    def _fit_quietly(self, table: ScoreTable) -> Self:
+        """`fit_table` without the signs of misuse: for folds, and for parts of another method."""
         self._check_parameters()
         if not isinstance(table, ScoreTable):
             raise InputTypeError(
@@ -180,7 +186,8 @@ def warn_if_falling(falls: bool) -> None:
     if falls:
         warnings.warn(
             "The score falls as the event gets likelier (AUC below one half): the label may be flipped, or the score "
-            "may be of the other class. Check pos_label, or give 1 - p (or -score) if that is what you mean.",
+            "may be of the other class. Check pos_label, or give 1 - p (or -score) if that is what you mean. With "
+            "an AUC near one half it may be chance: the score then says nothing about these labels.",
             DataWarning,
             stacklevel=5,
         )

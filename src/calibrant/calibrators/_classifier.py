@@ -23,6 +23,7 @@ from calibrant._checks import Floats
 from calibrant._parameters import Flag, Instance, Rule, check_parameters, optional
 from calibrant.calibrators._auto import AutoCalibrator
 from calibrant.calibrators._base import NotFitted, forget
+from calibrant.calibrators._misuse import SEPARATED
 from calibrant.data._arrays import aligned, array_of
 from calibrant.errors import DataWarning, InputError
 from calibrant.metrics import brier_score, log_loss, roc_auc
@@ -250,7 +251,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _calibrator(self, scores: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Any:
         made = AutoCalibrator() if self.calibrator is None else clone(self.calibrator)
-        return made.fit(scores, codes, sample_weight=weights)
+        with warnings.catch_warnings():
+            if not _is_frozen(self.estimator):  # these scores are out of fold
+                warnings.filterwarnings("ignore", message=SEPARATED, category=DataWarning)
+            return made.fit(scores, codes, sample_weight=weights)
 
     def _judge(self, scores: Floats, codes: NDArray[np.intp], weights: Floats | None) -> OutOfFoldEvaluation:
         after = self._cross_fitted(scores, codes, weights)

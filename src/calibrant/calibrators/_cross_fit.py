@@ -132,7 +132,7 @@ def cross_fitted_table(calibrator: Any, table: ScoreTable, n_folds: int = 5, ran
     if folds < 2:
         raise InputError("Cross-fitting needs at least two rows of each class.")
     parts = [
-        held.with_scores(clone(calibrator).fit_table(rest).map_(held.scores))
+        held.with_scores(clone(calibrator)._fit_quietly(rest).map_(held.scores))
         for held, rest in fold_tables(table, folds, generator(random_state))
     ]
     together = parts[0]

@@ -1,6 +1,8 @@
 """Signs that scores are not what a calibrator needs, each named with the next step.
 
-Nothing here changes an answer. Signs that need the sorted table are looked for only where a fit has sorted it anyway.
+Invariant: nothing here changes an answer. A sign is looked for in a sample of the rows where the fit has not sorted
+them, and what the sample suggests is said only after all rows have been sorted: the numbers in a message are exact.
+What is honest is not named: leaves of a small tree, points, tables of counts, and ends that hold one class only.
 May import NumPy, the kernels, `calibrant.data` and `calibrant.errors`.
 """
 
@@ -9,22 +11,28 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 
+import numpy as np
+
 from calibrant._kernels import ranking
 from calibrant.data import ScoreTable
+from calibrant.data._arrays import BinaryRows
 from calibrant.errors import DataWarning
 
+SAMPLE = 4_000
 ENOUGH_TO_JUDGE = 100
 NEARLY_PERFECT = 0.9999
-FEW_VALUES = 50
-PILED_UP = 0.05
+SEPARATED = "The scores separate the classes almost perfectly"
+FEW_VALUES, MANY_VALUES = 25, 50
+FINEST_STEP = 100
+PILED_UP, MIXED = 0.05, 0.02
+"""Share of the rows, and of either class, that one end must hold before it is named."""
 
 
 def warn_of_misuse(table: ScoreTable, reads: str, method: str, rows_needed: int) -> None:
     """Give every sign that these rows show as a warning."""
     signs = list(_of_size(table, method, rows_needed))
-    if min(table.total_positives, table.total_negatives) >= ENOUGH_TO_JUDGE:
-        signs += _of_range(table, reads)
-        signs += _of_order(table.distinct) if "distinct" in vars(table) else []
+    if min(table.total_positives, table.total_negatives) >= ENOUGH_TO_JUDGE and _deserves_a_look(table):
+        signs += _of_scores(table.distinct, reads, table._labels is not None)
     for sign in signs:
         warnings.warn(sign, DataWarning, stacklevel=4)
 
@@ -37,34 +45,96 @@ def _of_size(table: ScoreTable, method: str, rows_needed: int) -> Iterator[str]:
         )
 
 
-def _of_range(table: ScoreTable, reads: str) -> Iterator[str]:
-    if reads == "probability" and table.scores.min() >= 0.5 and table.prevalence > 0.5:
+# ---------------------------------------------------------------- a sample first
+
+
+def _deserves_a_look(table: ScoreTable) -> bool:
+    """Whether the table is sorted already or small, or a sample of it shows what a sign may come of."""
+    if "distinct" in vars(table) or len(table) <= SAMPLE:
+        return True
+    distinct = _sample(table).distinct
+    if len(distinct) < MANY_VALUES or distinct.scores[0] >= 0.5:
+        return True
+    share = distinct.weight[[0, -1]] / distinct.total_weight
+    one_class = min(distinct.total_positives, distinct.total_negatives) == 0
+    perfect = one_class or ranking.auc(distinct.positives, distinct.negatives) >= NEARLY_PERFECT
+    return bool(share.max() >= 0.8 * PILED_UP or perfect)
+
+
+def _sample(table: ScoreTable) -> ScoreTable:
+    """Some of the entries, drawn with replacement."""
+    some = np.random.default_rng(0).integers(len(table), size=SAMPLE)
+    if table._labels is not None:
+        weights = None if table._weights is None else table._weights[some]
+        return ScoreTable._of_rows(BinaryRows(table.scores[some], table._labels[some], weights, table.classes))
+    return ScoreTable._of_counts(
+        table.scores[some],
+        table.positives[some],
+        table.negatives[some],
+        table.rows[some],
+        table.squared_weights[some],
+        table.classes,
+    )
+
+
+# ---------------------------------------------------------------- then all rows
+
+
+def _of_scores(distinct: ScoreTable, reads: str, by_row: bool) -> Iterator[str]:
+    if reads == "probability" and distinct.scores[0] >= 0.5 and distinct.prevalence > 0.5:
         yield (
             "No score is below 0.5: these look like the confidence of the most likely class, not the probability of "
             "one class. Give the positive class's column of predict_proba, or calibrate all columns together."
         )
-
-
-def _of_order(distinct: ScoreTable) -> Iterator[str]:
     if ranking.auc(distinct.positives, distinct.negatives) >= NEARLY_PERFECT:
         yield (
-            "The scores separate the classes almost perfectly: if the model was trained on these rows, the map will be "
-            "over-confident on new ones. Calibrate on rows the model has not seen (CalibratedClassifier does)."
+            f"{SEPARATED}: if the model was trained on these rows, the map will be over-confident on new ones. "
+            f"Calibrate on rows the model has not seen (CalibratedClassifier does)."
         )
-    if len(distinct) < FEW_VALUES and distinct.n_rows >= 20 * len(distinct) and len(distinct) > 2:
-        yield (
-            f"The scores take only {len(distinct)} different values in {distinct.n_rows:,} rows: they look rounded, or "
-            f"come from few trees. Use the unrounded scores if there are any."
-        )
-    elif len(distinct) >= FEW_VALUES:
+    if len(distinct) >= MANY_VALUES:
         yield from _of_piles(distinct)
+    elif by_row and distinct.n_rows >= 20 * len(distinct):
+        yield from _of_few_values(distinct, _step(distinct))
+
+
+def _of_few_values(distinct: ScoreTable, step: int | None) -> Iterator[str]:
+    """Decisions and rounded scores; points (whole numbers) and values off every grid, as of leaves, are left alone."""
+    scores = distinct.scores
+    if step == 1 and len(scores) == 2:
+        yield (
+            f"The scores take two values only, {scores[0]:g} and {scores[1]:g}: they look like decisions, as predict "
+            f"gives them. Give predict_proba or decision_function; a tree grown to the end has nothing finer, a "
+            f"smaller tree or a forest has."
+        )
+    elif step is None or step == 1 or len(scores) <= 2:
+        return
+    elif len(scores) >= FEW_VALUES:
+        yield from _of_piles(distinct)
+    else:
+        yield (
+            f"The scores take only {len(scores)} different values in {distinct.n_rows:,} rows, all multiples of "
+            f"1/{step}: they look rounded, or are shares of so many votes (trees, neighbours). The scores before "
+            f"rounding, or more votes, would tell more rows apart."
+        )
+
+
+def _step(distinct: ScoreTable) -> int | None:
+    """The smallest m up to 100 for which all scores are multiples of 1/m."""
+    steps = np.arange(1, FINEST_STEP + 1)
+    multiples = np.outer(steps, distinct.scores)
+    whole = np.all(np.abs(multiples - np.round(multiples)) <= 1e-6, axis=1)  # 1e-6: float32 too
+    return int(steps[np.argmax(whole)]) if whole.any() else None
 
 
 def _of_piles(distinct: ScoreTable) -> Iterator[str]:
+    """Ends that hold many rows, of both classes."""
     share = distinct.weight / distinct.total_weight
+    positives, negatives = distinct.positives / distinct.total_positives, distinct.negatives / distinct.total_negatives
     for end, word in ((0, "lowest"), (-1, "highest")):
-        if share[end] >= PILED_UP:
+        rarer, held = min((positives[end], "positives"), (negatives[end], "negatives"))
+        if share[end] >= PILED_UP and rarer >= MIXED:
             yield (
-                f"{share[end]:.0%} of the rows share the {word} score, {distinct.scores[end]:.6g}: it was clipped, or "
-                f"the model saturates. What was lost there cannot be calibrated; margins or log-odds would keep it."
+                f"{share[end]:.0%} of the rows share the {word} score, {distinct.scores[end]:.6g}, and {rarer:.0%} of "
+                f"the {held} are among them: it was clipped or rounded, or the model saturates. No map can tell them "
+                f"apart; scores before clipping, margins, log-odds or more votes (trees, neighbours) would."
             )

@@ -98,7 +98,7 @@ def quiet_map(candidate: BinaryCalibrator, table: ScoreTable) -> BinaryMap:
     """The map of a fresh fit, without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrantWarning)
-        made: BinaryMap = clone(candidate).fit_table(table).map_
+        made: BinaryMap = clone(candidate)._fit_quietly(table).map_
     return made
 
 

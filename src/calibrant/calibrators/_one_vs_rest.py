@@ -108,7 +108,9 @@ class OneVsRest(Calibrator):
         if weight.sum() == 0 or weight.sum() == total:
             return None
         column = np.ascontiguousarray(rows.scores[:, k])
-        return clone(self.calibrator).fit_table(ScoreTable._of_rows(BinaryRows(column, member, rows.weights, (0, 1))))
+        return clone(self.calibrator)._fit_quietly(
+            ScoreTable._of_rows(BinaryRows(column, member, rows.weights, (0, 1)))
+        )
 
     def predict_proba(self, scores: Any) -> Floats:
         """Calibrated probabilities, shape (n, K), columns in `classes_` order; rows sum to 1."""

@@ -111,7 +111,7 @@ def _curve(frame: Frame, sums: Sums) -> Map:
     mean_p, weight = sums.sum_p[used] / sums.labelled[used], sums.labelled[used]
     counts = (np.round(sums.positives[used]), np.round(sums.negatives[used]))
     table = ScoreTable._of_counts(mean_p, *counts, weight, weight, frame.reference.classes)
-    return SplineCalibration().fit_table(table).map_
+    return SplineCalibration()._fit_quietly(table).map_
 
 
 def tested(repair: Repair, frame: Frame, batch: Sums, alpha: float) -> Repair:

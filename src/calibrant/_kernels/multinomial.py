@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from calibrant._kernels._one_thread import one_blas_thread
-from calibrant._kernels.class_blocks import ClassBlocks
+from calibrant._kernels.class_blocks import HELD, ClassBlocks, Rows
 from calibrant._kernels.softmax import Floats
 
 MOST_DENSE = 600
@@ -126,20 +126,20 @@ class Point(NamedTuple):
 class Multinomial:
     """One penalised problem: rows, the shape of its logits, its penalty and the centre of that."""
 
-    def __init__(self, rows: ClassBlocks, shape: Shape, penalty: Floats, centre: Floats) -> None:
+    def __init__(self, rows: Rows, shape: Shape, penalty: Floats, centre: Floats) -> None:
         self.rows, self.shape, self.penalty, self.centre = rows, shape, penalty, centre
         with one_blas_thread():
             self.observed = rows.sums(self._observe)[0] / rows.total
         self.scale = float(np.linalg.norm(self.observed)) or 1.0
 
-    def _observe(self, first: int, last: int) -> tuple[Floats]:
-        return (self.shape.gather(self.rows.members(first, last), self.rows.block(first, last)),)
+    def _observe(self, part: ClassBlocks, first: int, last: int) -> tuple[Floats]:
+        return (self.shape.gather(part.members(first, last), part.block(first, last)),)
 
     # ------------------------------------------------------------ passes over the rows
 
-    def _soft(self, theta: Floats, first: int, last: int) -> tuple[Floats, Floats, Floats]:
+    def _soft(self, theta: Floats, part: ClassBlocks, first: int, last: int) -> tuple[Floats, Floats, Floats]:
         """Log-probabilities of a block, probabilities at theta and the logs of their divisors."""
-        logs = self.rows.block(first, last)
+        logs = part.block(first, last)
         q = self.shape.logits(theta, logs)
         top = q.max(axis=0)
         q -= top
@@ -151,9 +151,9 @@ class Multinomial:
     def at(self, theta: Floats) -> Point:
         """F and its gradient."""
 
-        def work(first: int, last: int) -> tuple[float, Floats]:
-            logs, q, divisor = self._soft(theta, first, last)
-            weight = self.rows.weight(first, last)
+        def work(part: ClassBlocks, first: int, last: int) -> tuple[float, Floats]:
+            logs, q, divisor = self._soft(theta, part, first, last)
+            weight = part.weight(first, last)
             loss = divisor.sum() if weight is None else weight @ divisor
             return float(loss), self.shape.gather(q if weight is None else q * weight, logs)
 
@@ -167,9 +167,9 @@ class Multinomial:
     def curvature(self, theta: Floats) -> Floats:
         """The matrix of second derivatives, (P, P)."""
 
-        def work(first: int, last: int) -> tuple[Floats, Floats]:
-            logs, q, _ = self._soft(theta, first, last)
-            weight = self.rows.weight(first, last)
+        def work(part: ClassBlocks, first: int, last: int) -> tuple[Floats, Floats]:
+            logs, q, _ = self._soft(theta, part, first, last)
+            weight = part.weight(first, last)
             factors = self.shape.factors(q if weight is None else q * np.sqrt(weight), logs)
             return self.shape.diagonal_blocks(q if weight is None else q * weight, logs), factors @ factors.T
 
@@ -186,21 +186,21 @@ class Multinomial:
         """The curvature at theta times a direction; probabilities are kept where the rows are."""
         kept: dict[int, Floats] = {}
 
-        def soft(first: int, last: int) -> tuple[Floats, Floats]:
+        def soft(part: ClassBlocks, first: int, last: int) -> tuple[Floats, Floats]:
             if first in kept:
-                return self.rows.block(first, last), kept[first]
-            logs, q, _ = self._soft(theta, first, last)
-            if self.rows.held:
+                return part.block(first, last), kept[first]
+            logs, q, _ = self._soft(theta, part, first, last)
+            if part.held:
                 kept[first] = q
             return logs, q
 
         def apply(direction: Floats) -> Floats:
-            def work(first: int, last: int) -> tuple[Floats]:
-                logs, q = soft(first, last)
+            def work(part: ClassBlocks, first: int, last: int) -> tuple[Floats]:
+                logs, q = soft(part, first, last)
                 change = self.shape.logits(direction, logs)
                 change -= np.einsum("km,km->m", q, change)
                 change *= q
-                weight = self.rows.weight(first, last)
+                weight = part.weight(first, last)
                 if weight is not None:
                     change *= weight
                 return (self.shape.gather(change, logs),)
@@ -213,9 +213,9 @@ class Multinomial:
         """Division by the diagonal blocks of the curvature (by its diagonal where those are too wide)."""
         wide = theta.shape[1] > WIDEST_BLOCK
 
-        def work(first: int, last: int) -> tuple[Floats]:
-            logs, q, _ = self._soft(theta, first, last)
-            weight = self.rows.weight(first, last)
+        def work(part: ClassBlocks, first: int, last: int) -> tuple[Floats]:
+            logs, q, _ = self._soft(theta, part, first, last)
+            weight = part.weight(first, last)
             spread = q * (1 - q) if weight is None else q * (1 - q) * weight
             if wide:
                 return (np.concatenate([spread @ (logs**2).T, spread.sum(axis=1, keepdims=True)], axis=1),)
@@ -249,7 +249,7 @@ def _minimise(problem: Multinomial, start: Floats | None) -> Fit:
     if division is None and not dense:
         division = problem.preconditioner(point.theta)
     for steps in range(MAX_STEPS):
-        if not rows.held and float(np.linalg.norm(point.gradient)) <= FLAT * problem.scale:
+        if rows.size * rows.n_classes > HELD and float(np.linalg.norm(point.gradient)) <= FLAT * problem.scale:
             return _fit(problem, point, steps, True)
         step = _exact_step(problem, point) if division is None else _inexact_step(problem, point, division)
         decrement = -float(np.vdot(point.gradient, step))
@@ -263,7 +263,7 @@ def _minimise(problem: Multinomial, start: Floats | None) -> Fit:
 
 def _enough_for_a_sample(problem: Multinomial, dense: bool) -> bool:
     """Whether a thinned problem is near enough to the whole to be worth its fit."""
-    thinned, size = problem.rows.size // THIN, problem.centre.size
+    thinned, size = problem.rows.sample_size(THIN), problem.centre.size
     costly = size >= COSTLY if dense else thinned * problem.rows.n_classes >= SAMPLE_CELLS
     return bool(costly and thinned >= max(SAMPLE_ROWS, 8 * size))
 

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from calibrant._kernels.class_blocks import ClassBlocks
+from calibrant._kernels.class_blocks import ClassBlocks, Rows
 
 FOUND, NO_SIGNAL, TOO_SHARP = 0, -1, 1
 BETA_RANGE = 16.0
@@ -29,7 +29,7 @@ SAMPLE = 2**12
 """Rows of a sample at least; problems of eight times as many start from the temperature of every eighth row."""
 
 
-def fit_temperature(rows: ClassBlocks) -> tuple[float, int]:
+def fit_temperature(rows: Rows) -> tuple[float, int]:
     """Beta = 1/T of least cross-entropy, and an outcome: found, or at the lower (no signal) or upper bound."""
     spread = _reach(rows)
     if spread == 0:
@@ -75,16 +75,16 @@ def _aside(new: float, low: float, high: float, ends: tuple[float, float]) -> fl
     return (low + high) / 2
 
 
-def _reach(rows: ClassBlocks) -> float:
+def _reach(rows: Rows) -> float:
     """The widest range of a row's logits."""
     return -rows.least(lambda logs: float(logs.min()))
 
 
-def _slope(rows: ClassBlocks) -> Callable[[float], tuple[float, float]]:
+def _slope(rows: Rows) -> Callable[[float], tuple[float, float]]:
     """First and second derivative of the cross-entropy, the first in beta and times it, the second in log beta."""
 
-    def work(beta: float, first: int, last: int) -> tuple[float, float]:
-        logs = rows.block(first, last)
+    def work(beta: float, part: ClassBlocks, first: int, last: int) -> tuple[float, float]:
+        logs = part.block(first, last)
         scaled = beta * logs
         q = np.exp(scaled)
         total = q.sum(axis=0)
@@ -92,8 +92,8 @@ def _slope(rows: ClassBlocks) -> Callable[[float], tuple[float, float]]:
         mean = q.sum(axis=0) / total
         q *= scaled
         spread = q.sum(axis=0) / total - mean**2
-        mean -= scaled[rows.labels[first:last], np.arange(last - first)]
-        weight = rows.weight(first, last)
+        mean -= scaled[part.labels[first:last], np.arange(last - first)]
+        weight = part.weight(first, last)
         if weight is None:
             return float(mean.sum()), float(spread.sum())
         return float(weight @ mean), float(weight @ spread)

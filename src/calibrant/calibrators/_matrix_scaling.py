@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._checks import Floats
+from calibrant._checks import Floats, Label
+from calibrant._kernels.class_blocks import Rows
 from calibrant._kernels.multinomial import AllPairs, Fit, Multinomial, minimise
 from calibrant._parameters import Rule
 from calibrant.calibrators._scaling import SHARED, STRENGTH, ClassCalibrator, Prepared, plain, tempered, warn_unfinished
-from calibrant.data._arrays import ClassRows
 from calibrant.maps import MatrixScalingMap
 
 
@@ -82,10 +82,10 @@ class MatrixScaling(ClassCalibrator):
         self.penalty = penalty
         self.classes = classes
 
-    def _learn(self, rows: ClassRows) -> MatrixScalingMap:
-        given = plain(rows, self.from_logits)
+    def _learn(self, rows: Rows, classes: tuple[Label, ...]) -> MatrixScalingMap:
+        given = plain(rows)
         strength = self.penalty / given.rows.total
-        return _matrix_map(self, rows, given, fit_matrix(given, strength, strength, strength))
+        return _matrix_map(self, classes, given, fit_matrix(given, strength, strength, strength))
 
 
 class DirichletCalibration(ClassCalibrator):
@@ -148,11 +148,11 @@ class DirichletCalibration(ClassCalibrator):
         self.intercept = intercept
         self.classes = classes
 
-    def _learn(self, rows: ClassRows) -> MatrixScalingMap:
-        given = plain(rows, self.from_logits)
+    def _learn(self, rows: Rows, classes: tuple[Label, ...]) -> MatrixScalingMap:
+        given = plain(rows)
         k = given.rows.n_classes
         fit = fit_matrix(given, self.off_diagonal / (k * (k - 1)), 0.5 / given.rows.total, self.intercept / k)
-        return _matrix_map(self, rows, given, fit)
+        return _matrix_map(self, classes, given, fit)
 
 
 class StructuredMatrixScaling(ClassCalibrator):
@@ -212,17 +212,17 @@ class StructuredMatrixScaling(ClassCalibrator):
         self.penalty = penalty
         self.classes = classes
 
-    def _learn(self, rows: ClassRows) -> MatrixScalingMap:
-        given = tempered(rows, self.from_logits)
+    def _learn(self, rows: Rows, classes: tuple[Label, ...]) -> MatrixScalingMap:
+        given = tempered(rows)
         self.temperature_ = 1 / given.beta
         strength = self.penalty * given.rows.n_classes / given.rows.total
         return _matrix_map(
-            self, rows, given, fit_matrix(given, (given.rows.n_classes - 1) * strength, strength, strength)
+            self, classes, given, fit_matrix(given, (given.rows.n_classes - 1) * strength, strength, strength)
         )
 
 
-def _matrix_map(owner: Any, rows: ClassRows, given: Prepared, fit: Fit) -> MatrixScalingMap:
+def _matrix_map(owner: Any, classes: tuple[Label, ...], given: Prepared, fit: Fit) -> MatrixScalingMap:
     owner.weights_, owner.intercepts_ = fit.theta[:, :-1].copy(), fit.theta[:, -1].copy()
     owner.objective_ = fit.objective
     warn_unfinished(owner, fit)
-    return MatrixScalingMap(rows.classes, owner.weights_, owner.intercepts_, given.beta, given.mix, owner.from_logits)
+    return MatrixScalingMap(classes, owner.weights_, owner.intercepts_, given.beta, given.mix, owner.from_logits)

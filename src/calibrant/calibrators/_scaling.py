@@ -15,13 +15,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from calibrant._checks import Floats
-from calibrant._kernels.class_blocks import ClassBlocks
+from calibrant._checks import Floats, Label
+from calibrant._kernels.class_blocks import ClassBlocks, Rows
 from calibrant._kernels.multinomial import Fit, Multinomial, PerClass, minimise
 from calibrant._kernels.temperature import fit_temperature
 from calibrant._parameters import Flag, Number, Rule, Sequenced, optional
 from calibrant.calibrators._base import Calibrator, forget
-from calibrant.data._arrays import ClassRows, read_class_rows
+from calibrant.calibrators._class_stream import Blocks, open_stream
+from calibrant.data._arrays import read_class_rows
 from calibrant.errors import FitWarning
 from calibrant.maps import ClassMap, VectorScalingMap
 
@@ -39,7 +40,7 @@ class ClassCalibrator(Calibrator):
     classes: Sequence[Any] | None
 
     @abstractmethod
-    def _learn(self, rows: ClassRows) -> ClassMap:
+    def _learn(self, rows: Rows, classes: tuple[Label, ...]) -> ClassMap:
         """The map of checked rows; learned attributes are set here."""
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -62,9 +63,39 @@ class ClassCalibrator(Calibrator):
         reads = "logit" if self.from_logits else "probability"
         rows = read_class_rows(scores, y, sample_weight, self.classes, reads=reads, keep_float32=True)
         forget(self)
-        self.map_ = self._learn(rows)
-        self.classes_ = np.array(rows.classes)
-        self.n_features_in_ = rows.scores.shape[1]
+        return self._fit_rows(ClassBlocks(rows.scores, rows.labels, rows.weights, self.from_logits), rows.classes)
+
+    def fit_blocks(self, blocks: Blocks, classes: Sequence[Any] | None = None) -> Self:
+        """Learn the map from rows that come block by block, and are never held together.
+
+        Parameters
+        ----------
+        blocks : callable, or list
+            Called once per pass; gives an iterator over `(scores, y)` or `(scores, y, sample_weight)`, the same rows
+            each time. A list of such blocks works too.
+        classes : sequence, optional
+            The labels of the columns, in order; by default those of the constructor, else 0..K-1.
+
+        Returns
+        -------
+        self
+            As `fit` on all rows, up to rounding.
+
+        Notes
+        -----
+        Every sum over the rows is one pass: one to count them, one for a sample to start from, then two or three for
+        each Newton step, or with more than 600 parameters one for each product. Memory: one block, a few megabytes for
+        each thread, at most 64 MB for the sample, and the square of up to 600 parameters.
+        """
+        self._check_parameters()
+        stream, names = open_stream(blocks, self.classes if classes is None else classes, self.from_logits)
+        forget(self)
+        return self._fit_rows(stream, names)
+
+    def _fit_rows(self, rows: Rows, classes: tuple[Label, ...]) -> Self:
+        self.map_ = self._learn(rows, classes)
+        self.classes_ = np.array(classes)
+        self.n_features_in_ = rows.n_classes
         return self
 
     def predict_proba(self, scores: Any) -> Floats:
@@ -75,22 +106,21 @@ class ClassCalibrator(Calibrator):
 class Prepared(NamedTuple):
     """Rows after the temperature and the mixture, and both."""
 
-    rows: ClassBlocks
+    rows: Rows
     beta: float
     mix: float
 
 
-def plain(rows: ClassRows, from_logits: bool) -> Prepared:
+def plain(rows: Rows) -> Prepared:
     """The rows as they are."""
-    return Prepared(ClassBlocks(rows.scores, rows.labels, rows.weights, from_logits).after(1.0, 0.0), 1.0, 0.0)
+    return Prepared(rows.after(1.0, 0.0), 1.0, 0.0)
 
 
-def tempered(rows: ClassRows, from_logits: bool) -> Prepared:
+def tempered(rows: Rows) -> Prepared:
     """The rows after the best temperature and a mixture with 1 / (N + 1) of the uniform distribution."""
-    blocks = ClassBlocks(rows.scores, rows.labels, rows.weights, from_logits)
-    beta, _ = fit_temperature(blocks)
-    mix = 1 / (blocks.total + 1)
-    return Prepared(blocks.after(beta, mix), beta, mix)
+    beta, _ = fit_temperature(rows)
+    mix = 1 / (rows.total + 1)
+    return Prepared(rows.after(beta, mix), beta, mix)
 
 
 def fit_vector(given: Prepared, penalty: float) -> Fit:
@@ -152,9 +182,9 @@ class VectorScaling(ClassCalibrator):
         self.penalty = penalty
         self.classes = classes
 
-    def _learn(self, rows: ClassRows) -> VectorScalingMap:
-        given = plain(rows, self.from_logits)
-        return _vector_map(self, rows, given, fit_vector(given, self.penalty / given.rows.total))
+    def _learn(self, rows: Rows, classes: tuple[Label, ...]) -> VectorScalingMap:
+        given = plain(rows)
+        return _vector_map(self, classes, given, fit_vector(given, self.penalty / given.rows.total))
 
 
 class StructuredVectorScaling(ClassCalibrator):
@@ -213,17 +243,19 @@ class StructuredVectorScaling(ClassCalibrator):
         self.penalty = penalty
         self.classes = classes
 
-    def _learn(self, rows: ClassRows) -> VectorScalingMap:
-        given = tempered(rows, self.from_logits)
+    def _learn(self, rows: Rows, classes: tuple[Label, ...]) -> VectorScalingMap:
+        given = tempered(rows)
         self.temperature_ = 1 / given.beta
-        return _vector_map(self, rows, given, fit_vector(given, self.penalty * given.rows.n_classes / given.rows.total))
+        return _vector_map(
+            self, classes, given, fit_vector(given, self.penalty * given.rows.n_classes / given.rows.total)
+        )
 
 
-def _vector_map(owner: Any, rows: ClassRows, given: Prepared, fit: Fit) -> VectorScalingMap:
+def _vector_map(owner: Any, classes: tuple[Label, ...], given: Prepared, fit: Fit) -> VectorScalingMap:
     owner.weights_, owner.intercepts_ = fit.theta[:, 0].copy(), fit.theta[:, 1].copy()
     owner.objective_ = fit.objective
     warn_unfinished(owner, fit)
-    return VectorScalingMap(rows.classes, owner.weights_, owner.intercepts_, given.beta, given.mix, owner.from_logits)
+    return VectorScalingMap(classes, owner.weights_, owner.intercepts_, given.beta, given.mix, owner.from_logits)
 
 
 def warn_unfinished(owner: Any, fit: Fit) -> None:

@@ -16,16 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant import _checks
-from calibrant._checks import Floats
+from calibrant._checks import Floats, Label
 from calibrant._kernels import newton
-from calibrant._kernels.class_blocks import ClassBlocks
+from calibrant._kernels.class_blocks import ClassBlocks, Rows
 from calibrant._kernels.temperature import NO_SIGNAL, TOO_SHARP, fit_temperature
 from calibrant._parameters import Flag, Rule, Sequenced, optional
 from calibrant.calibrators._base import BinaryCalibrator, forget
+from calibrant.calibrators._class_stream import Blocks, open_stream
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import ClassRows, array_of, read_class_rows
+from calibrant.data._arrays import array_of, read_class_rows
 from calibrant.data._log_odds import fit_log_odds, log_odds_ends
-from calibrant.errors import FitWarning
+from calibrant.errors import FitWarning, InputError
 from calibrant.maps import TemperatureMap
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -118,9 +119,43 @@ class TemperatureScaling(BinaryCalibrator):
         self._check_parameters()
         rows = read_class_rows(scores, y, sample_weight, self.classes, reads=self._reads, keep_float32=True)
         forget(self)
-        self.map_ = self._learn_classes(rows)
-        self.classes_ = np.array(rows.classes)
-        self.n_features_in_ = shape[1]
+        return self._fit_rows(ClassBlocks(rows.scores, rows.labels, rows.weights, self.from_logits), rows.classes)
+
+    def fit_blocks(self, blocks: Blocks, classes: Sequence[Any] | None = None) -> Self:
+        """Learn the temperature of three or more classes from rows that come block by block.
+
+        Parameters
+        ----------
+        blocks : callable, or list
+            Called once per pass; gives an iterator over `(scores, y)` or `(scores, y, sample_weight)`, the same rows
+            each time. A list of such blocks works too.
+        classes : sequence, optional
+            The labels of the columns, in order; by default those of the constructor, else 0..K-1.
+
+        Returns
+        -------
+        self
+            As `fit` on all rows, up to rounding.
+
+        Notes
+        -----
+        About eight passes. Memory: one block, a few megabytes for each thread, at most 64 MB for a sample. Two classes
+        need no blocks: add up their score tables, and give `fit_table` the sum.
+        """
+        self._check_parameters()
+        stream, names = open_stream(blocks, self.classes if classes is None else classes, self.from_logits)
+        if len(names) < 3:
+            raise InputError(
+                "fit_blocks is for three or more classes. For two, add up the score tables of the blocks: "
+                "fit_table(sum(ScoreTable.from_arrays(scores, y) for scores, y in blocks))."
+            )
+        forget(self)
+        return self._fit_rows(stream, names)
+
+    def _fit_rows(self, rows: Rows, classes: tuple[Label, ...]) -> Self:
+        self.map_ = self._map(*fit_temperature(rows), classes, rows.total)
+        self.classes_ = np.array(classes)
+        self.n_features_in_ = rows.n_classes
         return self
 
     def _coding(self, labels: NDArray[Any]) -> Any:
@@ -134,11 +169,6 @@ class TemperatureScaling(BinaryCalibrator):
             return found
         lowest, highest = log_odds_ends(table)
         return replace(found, lowest=lowest, highest=highest)
-
-    def _learn_classes(self, rows: ClassRows) -> TemperatureMap:
-        blocks = ClassBlocks(rows.scores, rows.labels, rows.weights, self.from_logits)
-        beta, outcome = fit_temperature(blocks)
-        return self._map(beta, outcome, rows.classes, blocks.total)
 
     def _map(self, beta: float, outcome: int, classes: tuple[Any, ...], total_weight: float) -> TemperatureMap:
         beta = min(max(beta, 1 / LARGEST), LARGEST)

@@ -28,6 +28,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibrant as ca
+from calibrant.errors import InputError
 
 X, Y = load_breast_cancer(return_X_y=True)
 ORDER = np.random.default_rng(0).permutation(len(Y))
@@ -151,6 +152,52 @@ def test_one_class_and_no_scores_are_clear_errors() -> None:
 
     with pytest.raises(ValueError, match="neither predict_proba nor decision_function"):
         affine(KMeans(2)).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("cv", "words"),
+    [
+        ("five", "cv must be"),
+        (1, "cv must be a whole number of at least 2"),
+        (True, "cv must be"),
+        (2.5, "cv must be"),
+        ({}, "cv must be"),
+        (10**6, "the largest class has 357 rows: use fewer folds"),
+        ([], "cv gives no split"),
+        (3 * [np.arange(4)], "Split 0 of cv .* is no pair"),
+        ([(np.arange(5, 400), np.array([], dtype=int))], "The test part of split 0 of cv .* is empty"),
+        ([(np.arange(400), np.array([900]))], "must hold row numbers from 0 to 568"),
+        ([(np.arange(400), np.array([0.5]))], "must hold row numbers from 0 to 568"),
+        ([(np.flatnonzero(Y), np.arange(9))], "The training part of split 0 of cv .* holds one class only"),
+        (GroupKFold(3), r"cv=GroupKFold\(.*\) cannot split these 569 rows: .*groups"),
+        (StratifiedKFold(400), "cannot split these 569 rows"),
+    ],
+)
+def test_folds_that_cannot_be_are_refused_in_our_words(cv: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        affine(cv=cv).fit(X, Y)
+
+
+def test_texts_go_through_a_pipeline() -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts = [f"size {int(row[0])} smooth {int(100 * row[4])}" for row in X]
+    fitted = affine(make_pipeline(TfidfVectorizer(), LogisticRegression())).fit(texts, Y)
+    assert fitted.predict_proba(texts[:5]).shape == (5, 2)
+    assert fitted.n_features_in_ == 1
+
+
+def test_splits_may_be_masks_and_count_from_the_end() -> None:
+    train = np.arange(len(Y)) < 400
+    for given in ((train, ~train), (np.flatnonzero(train).tolist(), np.arange(-169, 0))):
+        fitted = affine(cv=[given]).fit(X, Y)
+        wanted = GaussianNB().fit(X[:400], Y[:400]).predict_proba(X[400:])[:, 1]
+        np.testing.assert_array_equal(fitted.oof_scores_[400:], wanted)
+        assert np.isnan(fitted.oof_scores_[:400]).all()
+    generator = (split for split in StratifiedKFold(3).split(X, Y))
+    np.testing.assert_array_equal(
+        affine(cv=generator).fit(X, Y).oof_scores_, affine(cv=StratifiedKFold(3)).fit(X, Y).oof_scores_
+    )
 
 
 def test_it_is_an_ordinary_estimator() -> None:

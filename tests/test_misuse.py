@@ -141,16 +141,6 @@ def test_logits_given_as_probabilities_are_refused_with_the_option() -> None:
         ca.AffineLogit().fit(np.log(p / (1 - p)), y)
 
 
-def test_copies_across_folds_are_named() -> None:
-    from sklearn.naive_bayes import GaussianNB
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 4))
-    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
-    with pytest.warns(DataWarning, match="copies of others"):
-        ca.CalibratedClassifier(GaussianNB(), ca.AffineLogit()).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-
-
 def test_training_rows_of_a_frozen_model_are_recognised() -> None:
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.frozen import FrozenEstimator

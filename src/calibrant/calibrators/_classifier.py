@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _num_samples, column_or_1d, has_fit_parameter, indexable
@@ -23,6 +23,8 @@ from calibrant._checks import Floats
 from calibrant._parameters import Flag, Instance, Rule, check_parameters, optional
 from calibrant.calibrators._auto import AutoCalibrator
 from calibrant.calibrators._base import NotFitted, forget
+from calibrant.calibrators._copies import hashes_of_copies
+from calibrant.calibrators._folds import CV, Split, splits_of
 from calibrant.calibrators._misuse import SEPARATED
 from calibrant.data._arrays import aligned, array_of
 from calibrant.errors import DataWarning, InputError
@@ -122,6 +124,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     _rules: ClassVar[Mapping[str, Rule]] = {
         "estimator": Instance(("fit",), "a scikit-learn classifier"),
         "calibrator": optional(Instance(("fit", "predict_proba"), "a calibrator")),
+        "cv": CV,
         "ensemble": Flag(),
     }
 
@@ -176,7 +179,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         else:
             self.calibrator_ = self._calibrator(*scored)
             self.estimator_ = parts[0].model if _is_frozen(self.estimator) else self._model(X, labels, weights)
-        self.n_features_in_ = getattr(parts[0].model, "n_features_in_", None) or np.shape(X)[1]
+        self.n_features_in_ = getattr(parts[0].model, "n_features_in_", None) or (*np.shape(X), 1)[1]  # texts: 1
         return self
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Floats | None]:
@@ -186,7 +189,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         X, labels = indexable(X, labels)
         if _num_samples(X) == 0:
             raise InputError("X is empty (0 sample(s)): at least two rows of each class are needed.")
-        _warn_of_copies(X)
         weights = None if sample_weight is None else np.asarray(array_of(sample_weight, "sample_weight"))
         return X, labels, _checks.weights(weights, _num_samples(X))
 
@@ -197,9 +199,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             self._warn_if_trained_on(X, labels, scores)
             yield _Part(model, np.arange(len(labels)), scores)
             return
-        for train, test in check_cv(self.cv, labels, classifier=True).split(X, labels, groups):
+        splits = splits_of(self.cv, X, labels, groups)
+        _warn_of_copies(X, splits)
+        for train, test in splits:
             model = self._model(_safe_indexing(X, train), labels[train], _at(weights, train))
-            yield _Part(model, np.asarray(test), self._scores(model, _safe_indexing(X, test)))
+            yield _Part(model, test, self._scores(model, _safe_indexing(X, test)))
 
     def _warn_if_trained_on(self, X: Any, labels: NDArray[Any], scores: Floats) -> None:
         """Say that a frozen model knows these rows: it ranks them far better than a copy that has not seen them."""
@@ -351,15 +355,18 @@ def _gathered(parts: list[_Part], n_rows: int) -> Floats:
         return total / np.where(times > 0, times, np.nan).reshape(-1, *[1] * (len(shape) - 1))
 
 
-def _warn_of_copies(X: Any) -> None:
-    """Say that many rows are copies, which leak from one fold to the others."""
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub" or X.shape[1] < 3 or len(X) < 100:
+def _warn_of_copies(X: Any, splits: list[Split]) -> None:
+    """Say that many rows have a copy among the rows that their model is fitted on."""
+    hashes = hashes_of_copies(X, MANY_COPIES) if _num_samples(X) >= 100 else None
+    if hashes is None:
         return
-    copies = 1 - len(np.unique(X, axis=0)) / len(X)
-    if copies > MANY_COPIES:
+    held = sum(len(test) for _, test in splits)
+    copies = sum(int(np.isin(hashes[test], hashes[train]).sum()) for train, test in splits)
+    if copies > MANY_COPIES * held:
         warnings.warn(
-            f"{copies:.0%} of the rows of X are copies of others. Copies in different folds make the scores look "
-            f"better than they are: drop them, or give groups and a splitter by group (such as StratifiedGroupKFold).",
+            f"{copies / held:.0%} of the rows of X are copies of others in another fold. Their scores are then those "
+            f"of rows that the model has seen, and look better than they are: drop the copies, or give groups and a "
+            f"splitter by group (such as StratifiedGroupKFold).",
             DataWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -172,7 +172,7 @@ def _cells(rows: nw.LazyFrame[Any], most: int) -> tuple[nw.LazyFrame[Any], float
     first, last, low, high = (ends.get_column(name).to_list()[0] for name in ("first", "last", "low", "high"))
     if first >= 0 and last <= 1:
         left, right = (float(np.log(end) - np.log1p(-end)) for end in (low, high))
-        inner = nw.min_horizontal(nw.max_horizontal(x, nw.lit(low)), nw.lit(high))
+        inner = x.clip(low, high)
         scale = (inner / (1.0 - inner)).log()
     else:
         unit = min(1.0, max(abs(first), abs(last)))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant import _checks
 from calibrant._checks import Label
@@ -83,8 +84,7 @@ def _piece(
     array = _checks.class_scores(given, "scores", reads=reads, keep_float32=True)
     labels = array_of(y, "y")
     _checks.same_length(scores=array, y=np.atleast_1d(labels))
-    columns = range(array.shape[1]) if classes is None else classes
-    codes, _ = _checks.class_labels(labels, array.shape[1], columns, "y")
+    codes = _codes(labels, array.shape[1], classes)
     if sample_weight is None:
         return array, codes, None
     weights = _checks.vector(array_of(sample_weight, "sample_weight"), "sample_weight")
@@ -93,3 +93,10 @@ def _piece(
         raise InputError("sample_weight has a value below 0: weights count how often a row was seen.")
     kept = weights > 0
     return (array, codes, weights) if kept.all() else (array[kept], codes[kept], weights[kept])
+
+
+def _codes(labels: NDArray[Any], width: int, classes: Sequence[Any] | None) -> NDArray[np.int64]:
+    """Labels as indices of the columns; without names those are 0..K-1, whatever a block may hold."""
+    if classes is None and labels.dtype.kind in "iu" and labels.ndim == 1 and 0 <= labels.min() <= labels.max() < width:
+        return labels.astype(np.int64)
+    return _checks.class_labels(labels, width, range(width) if classes is None else classes, "y")[0]

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from calibrant import _checks, metrics
-from calibrant.cli import _console
+from calibrant.cli import _class_large, _console
 from calibrant.cli._class_apply import mapped
 from calibrant.cli._class_reading import (
     ClassRequest,
     ManyRows,
     checked_scores,
     class_rows_read,
+    counts_of,
     read_class_file,
-    total_of,
+    score_columns,
 )
 from calibrant.cli._evaluate import FULL_WIDTH
 from calibrant.cli._evaluation import BinnedError, binned_error
@@ -51,7 +52,11 @@ class ClassEvaluation:
 def run_class_evaluate(request: ClassRequest, *, map_path: Path | None, n_bins: int, as_json: bool) -> None:
     """Read, map if asked, measure, tell."""
     record = None if map_path is None else load_map(map_path)
-    read = read_class_file(request, "probability" if record is None else "score")
+    columns = score_columns(request)
+    _class_large.refuse_what_does_not_fit(
+        _class_large.bytes_of(request, columns), "evaluate", "Take a sample of the rows for it."
+    )
+    read = read_class_file(request, columns, "probability" if record is None else "score")
     if record is not None and map_path is not None:
         made = mapped(record, read.columns, read.rows.scores, map_path)
         read = read._replace(rows=read.rows._replace(scores=made))
@@ -62,7 +67,7 @@ def run_class_evaluate(request: ClassRequest, *, map_path: Path | None, n_bins: 
         content = finite_only(_as_dict(request, read, map_path, found))
         _console.show_raw(json.dumps(content, ensure_ascii=False, indent=1))
         return
-    _console.show(class_rows_read(read, request.file.path.name))
+    _console.show(class_rows_read(counts_of(read), request.file.path.name))
     if map_path is not None:
         _console.show(f"Scores are mapped by {map_path}; judge a map on rows that it was not fitted on.")
     _tell(read.rows, found, n_bins)
@@ -114,7 +119,7 @@ def _as_dict(request: ClassRequest, read: ManyRows, map_path: Path | None, found
         "source": str(request.file.path),
         "map_file": None if map_path is None else str(map_path),
         "rows": len(read.rows.labels),
-        "total_weight": total_of(read.rows),
+        "total_weight": counts_of(read).total,
         "dropped": read.dropped,
         "columns": list(read.columns.names),
         "classes": list(read.rows.classes),

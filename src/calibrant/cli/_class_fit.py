@@ -10,22 +10,24 @@ import math
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant import metrics
 from calibrant.calibrators._class_cross_fit import cross_fitted_probabilities, folds_for
-from calibrant.cli import _class_methods, _console
+from calibrant.cli import _class_large, _class_methods, _console
 from calibrant.cli._class_reading import (
     ClassRequest,
-    ManyRows,
+    RowCounts,
+    ScoreColumns,
     as_probabilities,
     class_rows_read,
+    counts_of,
     next_command,
     options_of,
     read_class_file,
-    total_of,
+    score_columns,
     two_classes_occur,
 )
 from calibrant.cli._fit import FOLDS, finite_only
@@ -70,25 +72,55 @@ class ClassJudged:
     gain_high: float
 
 
+class _Fitted(NamedTuple):
+    """The map, what it was fitted to, why it is that map, and how it does on rows it has not seen."""
+
+    record: Map
+    counts: RowCounts
+    columns: ScoreColumns
+    reason: str | None
+    judged: ClassJudged | None
+
+
 def run_class_fit(request: ClassRequest, *, method: str | None, output: Path, as_json: bool, force: bool) -> None:
     """Fit, judge, write, tell."""
-    from_logits = request.file.from_logits
-    calibrator = _class_methods.make_for_classes(method, from_logits)
+    calibrator = _class_methods.make_for_classes(method, request.file.from_logits)
     output_target(output, force=force, inputs=[request.file.path])
-    read = read_class_file(request, "logit" if from_logits else "probability")
-    rows = read.rows
-    two_classes_occur(rows, "a fit")
+    columns = score_columns(request)
+    size = _class_large.bytes_of(request, columns)
+    by_blocks = size > _class_large.LARGE and hasattr(calibrator, "fit_blocks")
+    fitted = (_by_blocks if by_blocks else _at_once)(request, columns, calibrator, size)
+    fitted.record.save(output, force=force)
+    if as_json:
+        content = _as_dict(request, fitted, type(calibrator).__name__, output)
+        _console.show_raw(json.dumps(finite_only(content), ensure_ascii=False, indent=1))
+    else:
+        _tell(request, fitted, method, output, by_blocks)
+
+
+def _at_once(request: ClassRequest, columns: ScoreColumns, calibrator: Any, size: int) -> _Fitted:
+    """The fit to rows in memory, judged by cross-fitting."""
+    able = "Take --method temperature, vector, matrix, dirichlet, svs or sms, which go through the file block by block,"
+    _class_large.refuse_what_does_not_fit(size, f"{type(calibrator).__name__}", f"{able} or a sample of the rows.")
+    from_logits = request.file.from_logits
+    read = read_class_file(request, columns, "logit" if from_logits else "probability")
+    rows, counts = read.rows, counts_of(read)
+    two_classes_occur(counts, "a fit")
     with _console.working("Fitting the map"):
         calibrator.set_params(classes=list(rows.classes))
         calibrator.fit(rows.scores, np.array(rows.classes)[rows.labels], rows.weights)
     with _console.working("Judging it on rows it has not seen"):
         judged = _judge(rows, calibrator, from_logits)
-    calibrator.map_.save(output, force=force)
-    if as_json:
-        content = _as_dict(request, read, calibrator, judged, output)
-        _console.show_raw(json.dumps(finite_only(content), ensure_ascii=False, indent=1))
-    else:
-        _tell(request, read, calibrator, method, judged, output)
+    return _Fitted(calibrator.map_, counts, columns, getattr(calibrator, "reason_", None), judged)
+
+
+def _by_blocks(request: ClassRequest, columns: ScoreColumns, calibrator: Any, size: int) -> _Fitted:
+    """The fit to rows that stay in the file; not judged, for that would be a fit for each fold."""
+    with _class_large.staged_file(request, columns) as staged:
+        counts = RowCounts(staged.size, staged.dropped, staged.classes, staged.class_weights)
+        two_classes_occur(counts, "a fit")
+        record = _class_large.fit_by_blocks(staged, calibrator, request.file.from_logits)
+    return _Fitted(record, counts, columns, None, None)
 
 
 # ---------------------------------------------------------------- judging
@@ -124,49 +156,38 @@ def _losses(rows: ClassRows, probabilities: Any) -> ClassLosses:
 # ---------------------------------------------------------------- telling
 
 
-def _as_dict(
-    request: ClassRequest, read: ManyRows, calibrator: Any, judged: ClassJudged | None, output: Path
-) -> dict[str, Any]:
-    rows = read.rows
-    counts = np.bincount(rows.labels, rows.weights, minlength=len(rows.classes))
+def _as_dict(request: ClassRequest, fitted: _Fitted, method: str, output: Path) -> dict[str, Any]:
+    counts = fitted.counts
     return {
         "source": str(request.file.path),
-        "rows": len(rows.labels),
-        "total_weight": total_of(rows),
-        "dropped": read.dropped,
-        "columns": list(read.columns.names),
-        "classes": list(rows.classes),
-        "class_weights": counts.tolist(),
-        "method": type(calibrator).__name__,
-        "reason": getattr(calibrator, "reason_", None),
+        "rows": counts.rows,
+        "total_weight": counts.total,
+        "dropped": counts.dropped,
+        "columns": list(fitted.columns.names),
+        "classes": list(counts.classes),
+        "class_weights": counts.weights.tolist(),
+        "method": method,
+        "reason": fitted.reason,
         "map_file": str(output),
-        "map": _map_of(calibrator).to_dict(),
-        "cross_fitted": None if judged is None else asdict(judged),
+        "map": fitted.record.to_dict(),
+        "cross_fitted": None if fitted.judged is None else asdict(fitted.judged),
     }
 
 
-def _map_of(calibrator: Any) -> Map:
-    made: Map = calibrator.map_
-    return made
-
-
-def _tell(
-    request: ClassRequest,
-    read: ManyRows,
-    calibrator: Any,
-    method: str | None,
-    judged: ClassJudged | None,
-    output: Path,
-) -> None:
-    _console.show(class_rows_read(read, request.file.path.name))
+def _tell(request: ClassRequest, fitted: _Fitted, method: str | None, output: Path, by_blocks: bool) -> None:
+    _console.show(class_rows_read(fitted.counts, request.file.path.name))
     _console.show(f"Method: {method or _class_methods.DEFAULT}{', as asked for' if method else ''}.", "")
-    reason = getattr(calibrator, "reason_", None)
-    if reason:
-        _console.show(f"  {reason}", "")
-    if judged is None:
-        _console.show("Not judged: cross-fitting needs at least two rows of two classes.")
+    if fitted.reason:
+        _console.show(f"  {fitted.reason}", "")
+    if fitted.judged is not None:
+        _console.show(_losses_table(fitted.judged), "", verdict(fitted.judged))
+    elif by_blocks:
+        _console.show(
+            "Fitted block by block, for the scores take more than a gigabyte. Not judged: run evaluate, with --map, on "
+            "rows that the map was not fitted on."
+        )
     else:
-        _console.show(_losses_table(judged), "", verdict(judged))
+        _console.show("Not judged: cross-fitting needs at least two rows of two classes.")
     _console.show("", f"Map written to {output}. Next:", f"  {_apply_command(request, output)}")
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant import _checks
-from calibrant._checks import PROBABILITY_TOLERANCE, Floats
+from calibrant._checks import PROBABILITY_TOLERANCE, Floats, Label
 from calibrant._kernels import softmax
 from calibrant.cli import _console
 from calibrant.cli._reading import Request, command
@@ -137,12 +137,16 @@ def _refuse_twice(values: tuple[str, ...], words: str) -> None:
 # ---------------------------------------------------------------- rows
 
 
-def read_class_file(request: ClassRequest, reads: str) -> ManyRows:
-    """The rows of a file; `reads` is "probability" or "logit"."""
-    file, columns = request.file, score_columns(request)
-    label = file.label
-    if label is None:
+def label_of(request: ClassRequest) -> str:
+    """The name of the column of the labels."""
+    if request.file.label is None:
         raise ColumnError("Say which column says what happened, with --label NAME.")
+    return request.file.label
+
+
+def read_class_file(request: ClassRequest, columns: ScoreColumns, reads: str) -> ManyRows:
+    """The rows of a file; `reads` is "probability" or "logit"."""
+    file, label = request.file, label_of(request)
     with _console.working(f"Reading {file.path.name}") as progress:
         read = read_many(
             file.path,
@@ -156,42 +160,66 @@ def read_class_file(request: ClassRequest, reads: str) -> ManyRows:
             header=file.header,
             progress=progress,
         )
-    if len(set(read.classes)) < len(read.classes):
-        raise ColumnError(
-            f"Two columns are of one class: as labels, the classes {_checks.shown(columns.classes, 12)} read as "
-            f"{_checks.shown(read.classes, 12)}. Name them with --classes."
-        )
+    classes = known_classes(read.classes, columns)
     scores = checked_scores(read.scores, reads)
     weights = _checks.weights(read.weights, len(scores))
-    rows = ClassRows(scores, read.labels, weights, tuple(_known(label) for label in read.classes))
-    return ManyRows(rows.present(), columns, read.dropped)
+    return ManyRows(ClassRows(scores, read.labels, weights, classes).present(), columns, read.dropped)
 
 
-def _known(label: Any) -> Any:
-    assert label is not None
-    return label
+def known_classes(classes: Sequence[Any], columns: ScoreColumns) -> tuple[Label, ...]:
+    """The classes of the columns as labels, each of them once."""
+    if len(set(classes)) < len(classes):
+        raise ColumnError(
+            f"Two columns are of one class: as labels, the classes {_checks.shown(columns.classes, 12)} read as "
+            f"{_checks.shown(tuple(classes), 12)}. Name them with --classes."
+        )
+    return tuple(classes)
 
 
-def checked_scores(scores: Floats, reads: str) -> Floats:
-    """Probabilities or logits; what cannot be either is refused in the words of the options."""
+def checked_scores(scores: Floats, reads: str, before: int = 0) -> Floats:
+    """Probabilities or logits; what cannot be either is refused in the words of the options.
+
+    `before` counts the rows of the file before these.
+    """
     low, high = float(scores.min()), float(scores.max())
     if reads == "probability" and not -PROBABILITY_TOLERANCE <= low <= high <= 1 + PROBABILITY_TOLERANCE:
         outside = (scores < -PROBABILITY_TOLERANCE) | (scores > 1 + PROBABILITY_TOLERANCE)
         row = int(outside.any(axis=1).argmax())
         raise InputError(
             f"The scores run from {low:.6g} to {high:.6g}, but probabilities lie in [0, 1]; the first that does not is "
-            f"{scores[row][outside[row]][0]:.6g} in data row {row + 1:,}. If they are logits or log-probabilities, "
-            f"fit and report take them with --from-logits; percentages must be divided by 100."
+            f"{scores[row][outside[row]][0]:.6g} in data row {before + row + 1:,}. If they are logits or "
+            f"log-probabilities, fit and report take them with --from-logits; percentages must be divided by 100."
         )
     return _checks.class_scores(scores, "scores", reads=reads)
 
 
-def two_classes_occur(rows: ClassRows, what: str) -> None:
+class RowCounts(NamedTuple):
+    """How many rows were read and left out, and the weight of each class."""
+
+    rows: int
+    dropped: int
+    classes: tuple[Label, ...]
+    weights: Floats
+
+    @property
+    def total(self) -> float:
+        """The weight of all rows."""
+        return float(self.weights.sum())
+
+
+def counts_of(read: ManyRows) -> RowCounts:
+    """The counts of rows in memory."""
+    rows = read.rows
+    weights = np.bincount(rows.labels, rows.weights, minlength=len(rows.classes)).astype(np.float64)
+    return RowCounts(len(rows.labels), read.dropped, rows.classes, weights)
+
+
+def two_classes_occur(counts: RowCounts, what: str) -> None:
     """Refuse rows of one class only."""
-    present = np.unique(rows.labels)
+    present = np.flatnonzero(counts.weights)
     if len(present) < 2:
         raise InputError(
-            f"All rows are of the class {rows.classes[int(present[0])]!r}: {what} needs rows of two classes or more."
+            f"All rows are of the class {counts.classes[int(present[0])]!r}: {what} needs rows of two classes or more."
         )
 
 
@@ -200,34 +228,22 @@ def as_probabilities(rows: ClassRows, from_logits: bool) -> ClassRows:
     return rows._replace(scores=softmax.softmax(rows.scores)) if from_logits else rows
 
 
-def total_of(rows: ClassRows) -> float:
-    """The weight of all rows."""
-    return float(len(rows.labels)) if rows.weights is None else float(rows.weights.sum())
-
-
 # ---------------------------------------------------------------- words
 
 
-def class_rows_read(read: ManyRows, name: str) -> str:
+def class_rows_read(counts: RowCounts, name: str) -> str:
     """`1,797 rows of scores.csv in 10 classes, from '1' (183) to '8' (174).`."""
-    rows = read.rows
-    counts = np.bincount(rows.labels, rows.weights, minlength=len(rows.classes)).astype(np.float64)
-    most, least = int(counts.argmax()), int(np.where(counts > 0, counts, np.inf).argmin())
-    n, total = len(rows.labels), total_of(rows)
-    weighted = "" if total == n else f", total weight {total:,.6g}"
-    absent = int((counts == 0).sum())
-    none = f" Without rows: {_absent_words(rows, counts)}." if absent else ""
-    left = f" Left out: {read.dropped:,} with missing cells." if read.dropped else ""
+    weights, total, classes = counts.weights, counts.total, counts.classes
+    most, least = int(weights.argmax()), int(np.where(weights > 0, weights, np.inf).argmin())
+    weighted = "" if total == counts.rows else f", total weight {total:,.6g}"
+    absent = [own for own, weight in zip(classes, weights) if weight == 0]
+    none = f" Without rows: {_checks.shown(absent, 8)}." if absent else ""
+    left = f" Left out: {counts.dropped:,} with missing cells." if counts.dropped else ""
     return (
-        f"{_checks.plural(n, 'row')} of {name}{weighted}, {len(rows.classes):,} classes: {rows.classes[most]!r} is the "
-        f"most frequent ({percent(counts[most] / total)}), {rows.classes[least]!r} the rarest "
-        f"({percent(counts[least] / total)}).{none}{left}"
+        f"{_checks.plural(counts.rows, 'row')} of {name}{weighted}, {len(classes):,} classes: {classes[most]!r} is the "
+        f"most frequent ({percent(weights[most] / total)}), {classes[least]!r} the rarest "
+        f"({percent(weights[least] / total)}).{none}{left}"
     )
-
-
-def _absent_words(rows: ClassRows, counts: Floats) -> str:
-    absent = [own for own, weight in zip(rows.classes, counts) if weight == 0]
-    return _checks.shown(absent, 8)
 
 
 def options_of(request: ClassRequest) -> list[str]:

@@ -9,13 +9,15 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from calibrant.cli import _class_methods, _console
+from calibrant.cli import _class_large, _class_methods, _console
 from calibrant.cli._class_reading import (
     ClassRequest,
     class_rows_read,
+    counts_of,
     next_command,
     options_of,
     read_class_file,
+    score_columns,
     two_classes_occur,
 )
 from calibrant.cli._report import DEFAULT_PAGE
@@ -33,8 +35,13 @@ def run_class_report(
     calibrator = None if method is None else _class_methods.make_for_classes(method, from_logits)
     if page is not None:
         output_target(page, force=force, inputs=[request.file.path])
-    read = read_class_file(request, "logit" if from_logits else "probability")
-    two_classes_occur(read.rows, "a report")
+    columns = score_columns(request)
+    _class_large.refuse_what_does_not_fit(
+        _class_large.bytes_of(request, columns), "A report", "Take a sample of the rows for it, or run evaluate."
+    )
+    read = read_class_file(request, columns, "logit" if from_logits else "probability")
+    counts = counts_of(read)
+    two_classes_occur(counts, "a report")
     name = request.file.path.name
     with _console.working("Building the report"):
         report = build_class_report(
@@ -53,7 +60,7 @@ def run_class_report(
     if as_json:
         _console.show_raw(report.to_json().rstrip("\n"))
         return
-    _console.show(class_rows_read(read, name))
+    _console.show(class_rows_read(counts, name))
     _tell(report)
     _console.show("", f"Page written to {page}.")
     if report.headline.verdict in ("use-map", "small-gain"):

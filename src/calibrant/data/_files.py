@@ -152,6 +152,21 @@ def _read(
     classes: tuple[Any, ...],
     missing: Missing,
 ) -> Columns:
+    sql, values, lost = _complete_rows(engine, source, chosen, cells, codes, missing)
+    engine.stage = (0.5, 1.0)
+    found = engine.arrays(sql, values)
+    return _as_columns(found, len(chosen.scores), chosen.weight is not None, classes, lost)
+
+
+def _complete_rows(
+    engine: Engine,
+    source: Source,
+    chosen: _Choice,
+    cells: Sequence[_Cell],
+    codes: Sequence[int | None],
+    missing: Missing,
+) -> tuple[str, list[Any], int]:
+    """SQL of the rows without a missing cell (n0, n1, ..., code, grp), its parameters, and how many are left out."""
     absent = [cell.label for cell, code in zip(cells, codes) if code is None]
     lost = sum(cell.rows if code is None else cell.incomplete for cell, code in zip(cells, codes))
     if lost:
@@ -163,9 +178,7 @@ def _read(
     complete = " AND ".join(["code IS NOT NULL", *(f"NOT isnan(n{order})" for order in range(len(numbers)))])
     group = "" if chosen.group is None else f", coalesce(CAST({source.columns[chosen.group]} AS VARCHAR), '') AS grp"
     rows = f"SELECT {', '.join(numbers)}, {code_sql} AS code{group} FROM {source.relation(chosen.numbers)}"
-    engine.stage = (0.5, 1.0)
-    found = engine.arrays(f"SELECT * FROM ({rows}) WHERE {complete}", values)
-    return _as_columns(found, len(chosen.scores), chosen.weight is not None, classes, lost)
+    return f"SELECT * FROM ({rows}) WHERE {complete}", values, lost
 
 
 def _code_sql(column: str, cells: Sequence[_Cell], codes: Sequence[int | None]) -> tuple[str, list[Any]]:

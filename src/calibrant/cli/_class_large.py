@@ -1,0 +1,101 @@
+"""Files of K classes that are too large for memory: which ones, their fit block by block, and what is refused.
+
+Up to `LARGE` bytes of scores, rows are read at once. Beyond it the methods that learn from sums are fitted block by
+block; what needs all rows at once is done only where the memory of the machine is enough for it.
+May import `calibrant.data`, `calibrant._checks`, `calibrant.errors` and the modules of this folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from calibrant._checks import plural
+from calibrant.cli import _console
+from calibrant.cli._class_reading import (
+    ClassRequest,
+    ScoreColumns,
+    checked_scores,
+    known_classes,
+    label_of,
+)
+from calibrant.data._class_files import StagedRows, count_rows, staged_rows
+from calibrant.errors import InputError
+from calibrant.maps import Map
+
+LARGE = 2**30
+"""Bytes of the scores as float64 beyond which a fit goes through the rows block by block."""
+COPIES = 6
+"""Reading, checking and judging rows at once takes this many times the scores."""
+
+
+def bytes_of(request: ClassRequest, columns: ScoreColumns) -> int:
+    """Bytes that the scores of a file take as float64."""
+    file = request.file
+    with _console.working(f"Counting the rows of {file.path.name}") as progress:
+        rows = count_rows(file.path, file.separator, file.decimal, file.header, progress)
+    return rows * len(columns.names) * 8
+
+
+def refuse_what_does_not_fit(size: int, what: str, instead: str) -> None:
+    """Refuse work on all rows at once where the machine has not the memory for it."""
+    there = physical_memory()
+    if size > LARGE and there is not None and size * COPIES > there:
+        raise InputError(
+            f"{what} needs all rows at once: the scores take {_gigabytes(size)}, the work about {COPIES} times that, "
+            f"and this machine has {_gigabytes(there)}. {instead}"
+        )
+
+
+def physical_memory() -> int | None:
+    """Bytes of memory of this machine; None where it does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 2**30:,.1f} GiB"
+
+
+@contextmanager
+def staged_file(request: ClassRequest, columns: ScoreColumns) -> Iterator[StagedRows]:
+    """The rows of the file, for several passes."""
+    file = request.file
+    with ExitStack() as opened:
+        with _console.working(f"Reading {file.path.name}") as progress:
+            rows = staged_rows(
+                file.path,
+                scores=columns.names,
+                label=label_of(request),
+                weight=file.weight,
+                classes=columns.classes,
+                missing=file.missing,
+                separator=file.separator,
+                decimal=file.decimal,
+                header=file.header,
+                progress=progress,
+            )
+            staged = opened.enter_context(rows)
+        yield replace(staged, classes=known_classes(staged.classes, columns))
+
+
+def fit_by_blocks(staged: StagedRows, calibrator: Any, from_logits: bool) -> Map:
+    """The map of a calibrator with `fit_blocks`."""
+    reads = "logit" if from_logits else "probability"
+
+    def blocks() -> Iterator[tuple[Any, ...]]:
+        before = 0
+        for scores, labels, weights in staged.blocks():
+            checked = checked_scores(scores, reads, before)
+            before += len(labels)
+            yield (checked, labels) if weights is None else (checked, labels, weights)
+
+    with _console.working(f"Fitting the map to {plural(staged.size, 'row')}, block by block"):
+        calibrator.fit_blocks(blocks)
+    made: Map = replace(calibrator.map_, classes=staged.classes)
+    return made

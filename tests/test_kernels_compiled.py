@@ -26,7 +26,7 @@ def test_small_work_does_not_load_numba():
         "from calibrant._kernels import bins, isotonic, likelihood, newton, ranking\n"
         "x = np.linspace(0, 1, 1000); y = (np.arange(1000) % 3 == 0).astype(np.uint8)\n"
         "table = ranking.distinct_rows(x, y, None)\n"
-        "blocks = isotonic.pool_adjacent(table.positives, table.rows)\n"
+        "blocks = isotonic.pool_adjacent(table.positives, table.positives + table.negatives)\n"
         "isotonic.apply_steps(x, blocks.values, np.append(blocks.values, 1.0))\n"
         "ranking.auc(table.positives, table.negatives)\n"
         "bins.uniform_bin_sums_rows(x, y, None, np.linspace(0, 1, 11))\n"

@@ -137,7 +137,8 @@ def _numeric_labels(
     if values.dtype.kind == "f" and not (np.isfinite(low) and np.isfinite(high)):
         finite(values.astype(np.float64), name)
     positive = values == high
-    if not np.all(positive | (values == low)):
+    next_to_it = values.dtype.kind in "iu" and int(high) - int(low) <= 1  # no whole number lies between
+    if not next_to_it and not np.all(positive | (values == low)):
         label_classes(list(np.unique(values)[:50]), pos_label, name)
     found = [low] if low == high else [low, high]
     pair = _known_classes(found, classes, name) or label_classes(found, pos_label, name)

@@ -17,9 +17,9 @@ from calibrant._kernels.lookup import count_below, grid
 
 Floats = NDArray[np.float64]
 BLOCK = 2**13
-
-
+PIECE = 2**16
 Stack = tuple[NDArray[np.int64], Floats, Floats]
+"""Last index, sum of positives and total weight of each block."""
 
 
 class Blocks(NamedTuple):
@@ -37,13 +37,14 @@ def pool_adjacent(positives: Floats, weights: Floats) -> Blocks:
     if largest and not 1e-100 < largest < 1e100:  # products of sums must neither vanish nor overflow
         power = -int(np.frexp(largest)[1])
         positives, weights = np.ldexp(positives, power), np.ldexp(weights, power)
-    starts, hits, totals = (_pool_many if size >= MANY else _pool_few)(positives, weights)
+    ends, hits, totals = (_pool_many if size >= MANY else _pool_few)(positives, weights)
     values = hits / totals
     while len(values) > 1 and np.any(values[1:] <= values[:-1]):  # means that differ by less than a float can say
         first = np.flatnonzero(np.concatenate(([True], values[1:] > values[:-1])))
-        starts, hits, totals = starts[first], np.add.reduceat(hits, first), np.add.reduceat(totals, first)
+        ends = ends[np.append(first[1:], len(ends)) - 1]
+        hits, totals = np.add.reduceat(hits, first), np.add.reduceat(totals, first)
         values = hits / totals
-    return Blocks(starts, np.append(starts[1:], size)[: len(starts)] - 1, values)
+    return Blocks(np.concatenate(([0], ends[:-1] + 1))[: len(ends)], ends, values)
 
 
 class Pooled(NamedTuple):
@@ -76,47 +77,78 @@ def pool_parts(parts: Sequence[Pooled]) -> Pooled:
 
 def _pool_few(positives: Floats, weights: Floats) -> Stack:
     size = len(weights)
-    starts, hits, totals = [0] * size, [0.0] * size, [0.0] * size
-    count = _pool.function(positives.tolist(), weights.tolist(), starts, hits, totals)
-    return np.array(starts[:count], dtype=np.int64), np.array(hits[:count]), np.array(totals[:count])
+    ends, hits, totals = [0] * size, [0.0] * size, [0.0] * size
+    count = _pool.function(positives.tolist(), weights.tolist(), ends, hits, totals)
+    return np.array(ends[:count], dtype=np.int64), np.array(hits[:count]), np.array(totals[:count])
 
 
 def _pool_many(positives: Floats, weights: Floats) -> Stack:
-    """Pool the halves side by side, then their blocks together."""
+    """Pool pieces, whose room stays in the cache, then the blocks of all pieces together."""
 
-    def pool_part(hits_in: Floats, totals_in: Floats) -> Stack:
-        size = len(hits_in)
-        starts, hits, totals = np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
-        count = _pool(hits_in, totals_in, starts, hits, totals)
-        return starts[:count], hits[:count], totals[:count]
+    def half(first: int, last: int) -> list[Stack]:
+        room = np.empty(PIECE, dtype=np.int64), np.empty(PIECE), np.empty(PIECE)
+        return [
+            _pool_piece(positives, weights, begin, min(begin + PIECE, last), room)
+            for begin in range(first, last, PIECE)
+        ]
 
-    parts = in_two(lambda first, last: (first, pool_part(positives[first:last], weights[first:last])), len(weights))
-    if len(parts) == 1:
-        return parts[0][1]
-    starts = np.concatenate([stack[0] + first for first, stack in parts])
-    merged = pool_part(*(np.concatenate([stack[k] for _, stack in parts]) for k in (1, 2)))
-    return starts[merged[0]], merged[1], merged[2]
+    pieces = [piece for some in in_two(half, len(weights)) for piece in some]
+    ends, hits, totals = (np.concatenate(columns) for columns in zip(*pieces))
+    room = np.empty(len(ends), dtype=np.int64)
+    count = int(_pool(hits, totals, room, hits, totals))
+    return ends[room[:count]], hits[:count], totals[:count]
+
+
+def _pool_piece(positives: Floats, weights: Floats, begin: int, end: int, room: Stack) -> Stack:
+    """Join falling neighbours three times over, which leaves a twentieth of them, then pool the rest in place."""
+    places, hits, totals = room
+    positives, weights = positives[begin:end], weights[begin:end]
+    ends = np.arange(begin, end)
+    for step in (_join, _join, _join, _pool):
+        count = int(step(positives, weights, *room))
+        positives, weights, ends = hits[:count], totals[:count], ends[places[:count]]
+    return ends, positives.copy(), weights.copy()
+
+
+@compiled("FFI*F*F*")
+def _join(positives: Floats, weights: Floats, ends: NDArray[np.int64], hits: Floats, totals: Floats) -> int:
+    """Join each run of entries whose means do not rise: they are in one block, whatever else is.
+
+    No step waits for a branch, of which the loop of `_pool` takes a wrong one at every other row.
+    """
+    top = -1
+    hit, total, hit_before, total_before = 0.0, 0.0, -1.0, 1.0
+    for i in range(len(weights)):
+        p, w = positives[i], weights[i]
+        rises = p * total_before > hit_before * w
+        hit_before, total_before = p, w
+        hit = p if rises else hit + p
+        total = w if rises else total + w
+        top += 1 if rises else 0
+        ends[top] = i
+        hits[top] = hit
+        totals[top] = total
+    return top + 1
 
 
 @compiled("FFI*F*F*")
 def _pool(
     positives: Sequence[float],
     weights: Sequence[float],
-    starts: MutableSequence[int],
+    ends: MutableSequence[int],
     hits: MutableSequence[float],
     totals: MutableSequence[float],
 ) -> int:
-    """Write the blocks as a stack; return how many there are."""
+    """Write the last entry and the sums of each block as a stack, which may lie over the input; return its height."""
     top = -1
     for i in range(len(weights)):
-        start, hit, total = i, positives[i], weights[i]
+        hit, total = positives[i], weights[i]
         while top >= 0 and hits[top] * total >= hit * totals[top]:
-            start = starts[top]
             hit += hits[top]
             total += totals[top]
             top -= 1
         top += 1
-        starts[top] = start
+        ends[top] = i
         hits[top] = hit
         totals[top] = total
     return top + 1

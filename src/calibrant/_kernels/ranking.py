@@ -1,7 +1,8 @@
 """Rows sorted and summed by distinct score, and what needs nothing but that order.
 
 A distinct table has strictly ascending scores (-0.0 is 0.0) and, for each, the weight of its positive and of its
-negative rows, the number of rows, and the sum of the squared weights. Rows of weight 0 are absent.
+negative rows, the number of rows, and the sum of the squared weights. Rows of weight 0 are absent. Where no row has a
+weight, the last two are positives + negatives and are left out: what is not written costs no memory.
 
 Unweighted rows are sorted as keys, which is much faster than sorting an index: a float64 whose magnitude is shifted
 down by `base` needs 63 bits in the order of the numbers, and the last bit is the label.
@@ -38,8 +39,8 @@ class Distinct(NamedTuple):
     scores: Floats
     positives: Floats
     negatives: Floats
-    rows: Floats
-    squared_weights: Floats
+    rows: Floats | None = None
+    squared_weights: Floats | None = None
 
 
 def distinct_rows(scores: Floats, labels: NDArray[np.uint8], weights: Floats | None) -> Distinct:
@@ -105,11 +106,11 @@ def _distinct_few(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) ->
     last = np.flatnonzero(np.concatenate((place[1:] != place[:-1], [True])))
     rows = np.diff(last, prepend=-1).astype(np.float64)
     hits = np.diff(np.cumsum(keys & ONE)[last].astype(np.int64), prepend=0).astype(np.float64)
-    return Distinct(_decode(keys[last], base), hits, rows - hits, rows, rows)
+    return Distinct(_decode(keys[last], base), hits, rows - hits)
 
 
 def _distinct_many(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -> Distinct:
-    """Split the keys about their median, then sort and sum each part on its own core."""
+    """Split the keys about their median, then sort and sum each part on its own core; scores take the keys' room."""
     size = len(scores)
     pivot = _median_key(scores, labels, base) if size >= SPREAD else ZERO
     keys = np.empty(size, dtype=np.uint64)
@@ -118,14 +119,11 @@ def _distinct_many(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -
     parts = [part for part in (keys[:cut], keys[cut:]) if len(part)]
     ends = np.cumsum([0, *side_by_side([partial(_sort_and_count, part) for part in parts])])
     places = [slice(first, last) for first, last in pairwise(ends)]
-    values, hits, misses, rows = (np.empty(ends[-1]) for _ in range(4))
-    side_by_side(
-        [
-            partial(_emit, part, base, values[at].view(np.uint64), hits[at], misses[at], rows[at])
-            for part, at in zip(parts, places)
-        ]
-    )
-    return Distinct(values, hits, misses, rows, rows)
+    hits, misses = np.empty(ends[-1]), np.empty(ends[-1])
+    side_by_side([partial(_emit, part, base, hits[at], misses[at]) for part, at in zip(parts, places)])
+    if ends[-1] < size:
+        keys = np.concatenate([part[: at.stop - at.start] for part, at in zip(parts, places)])
+    return Distinct(keys.view(np.float64), hits, misses)
 
 
 def _median_key(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -> np.uint64:
@@ -144,7 +142,13 @@ def _sort_and_count(keys: Keys) -> int:
 def _encode_split(
     bits: Keys, labels: NDArray[np.uint8], base: np.uint64, pivot: np.uint64, keys: Keys
 ) -> int:  # pragma: no cover
-    """Write the keys below the pivot from the left, the others from the right."""
+    """Write the keys below the pivot from the left, the others from the right; in order where the pivot is 0."""
+    if pivot == ZERO:
+        for i in range(len(bits)):
+            size = bits[i] & MAGNITUDE
+            size = size - base if size != ZERO else ZERO
+            keys[i] = ((CENTRE - size if bits[i] >= SIGN else CENTRE + size) << ONE) | np.uint64(labels[i])
+        return 0
     left, right = 0, len(keys) - 1
     for i in range(len(bits)):
         size = bits[i] & MAGNITUDE
@@ -167,12 +171,10 @@ def _count_places(keys: Keys) -> int:  # pragma: no cover
     return count
 
 
-@compiled("UuU*F*F*F*")
-def _emit(
-    keys: Keys, base: np.uint64, bits: Keys, positives: Floats, negatives: Floats, rows: Floats
-) -> None:  # pragma: no cover
-    """Sum sorted keys into one entry for each distinct score."""
-    many = len(bits) < len(keys)
+@compiled("U*uF*F*")
+def _emit(keys: Keys, base: np.uint64, positives: Floats, negatives: Floats) -> None:  # pragma: no cover
+    """Sum sorted keys into one entry for each distinct score, whose bits are written over the keys."""
+    many = len(positives) < len(keys)
     at, seen, hits = -1, 0, np.int64(0)
     before = ~ZERO
     for i in range(len(keys)):
@@ -183,23 +185,20 @@ def _emit(
             before = place
             seen += 1
             hits += hit
-            rows[at] = seen
+            negatives[at] = seen - hits
             positives[at] = hits
         else:
             at = i
-            rows[at] = 1.0
             positives[at] = hit
             negatives[at] = 1 - hit
         below = place < CENTRE
         size = CENTRE - place if below else place - CENTRE
         size = size + base if size != ZERO else ZERO
-        bits[at] = size | SIGN if below else size
+        keys[at] = size | SIGN if below else size
     if many:
-        for at in range(len(bits) - 1, 0, -1):
-            rows[at] -= rows[at - 1]
+        for at in range(len(positives) - 1, 0, -1):
             positives[at] -= positives[at - 1]
-        for at in range(len(bits)):
-            negatives[at] = rows[at] - positives[at]
+            negatives[at] -= negatives[at - 1]
 
 
 def _distinct_weighted(scores: Floats, labels: NDArray[np.uint8], weights: Floats) -> Distinct:

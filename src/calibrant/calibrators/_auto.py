@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from calibrant import _checks
-from calibrant._kernels import ranking
 from calibrant._parameters import Choice, Either, Flag, Number, Rule, Seed, Sequenced, generator, optional
 from calibrant.calibrators._auto_classes import learn_classes
 from calibrant.calibrators._base import BinaryCalibrator, forget, warn_if_falling
@@ -181,7 +180,7 @@ class AutoCalibrator(BinaryCalibrator):
 
     def _learn(self, table: ScoreTable) -> BinaryMap:
         distinct = table.distinct
-        warn_if_falling(ranking.auc(distinct.positives, distinct.negatives) < 0.5)
+        warn_if_falling(distinct._auc < 0.5)
         margins = self._are_margins(distinct)
         candidates: list[BinaryCalibrator] = [Identity(margins), *self._others(distinct, margins)]
         coarse = coarsened(distinct)

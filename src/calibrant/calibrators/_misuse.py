@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calibrant._kernels import ranking
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows
 from calibrant.errors import DataWarning
@@ -55,9 +54,9 @@ def _deserves_a_look(table: ScoreTable) -> bool:
     distinct = _sample(table).distinct
     if len(distinct) < MANY_VALUES or distinct.scores[0] >= 0.5:
         return True
-    share = distinct.weight[[0, -1]] / distinct.total_weight
+    share = (distinct.positives[[0, -1]] + distinct.negatives[[0, -1]]) / distinct.total_weight
     one_class = min(distinct.total_positives, distinct.total_negatives) == 0
-    perfect = one_class or ranking.auc(distinct.positives, distinct.negatives) >= NEARLY_PERFECT
+    perfect = one_class or distinct._auc >= NEARLY_PERFECT
     return bool(share.max() >= 0.8 * PILED_UP or perfect)
 
 
@@ -86,7 +85,7 @@ def _of_scores(distinct: ScoreTable, reads: str, by_row: bool) -> Iterator[str]:
             "No score is below 0.5: these look like the confidence of the most likely class, not the probability of "
             "one class. Give the positive class's column of predict_proba, or calibrate all columns together."
         )
-    if ranking.auc(distinct.positives, distinct.negatives) >= NEARLY_PERFECT:
+    if distinct._auc >= NEARLY_PERFECT:
         yield (
             f"{SEPARATED}: if the model was trained on these rows, the map will be over-confident on new ones. "
             f"Calibrate on rows the model has not seen (CalibratedClassifier does)."
@@ -128,13 +127,15 @@ def _step(distinct: ScoreTable) -> int | None:
 
 def _of_piles(distinct: ScoreTable) -> Iterator[str]:
     """Ends that hold many rows, of both classes."""
-    share = distinct.weight / distinct.total_weight
-    positives, negatives = distinct.positives / distinct.total_positives, distinct.negatives / distinct.total_negatives
     for end, word in ((0, "lowest"), (-1, "highest")):
-        rarer, held = min((positives[end], "positives"), (negatives[end], "negatives"))
-        if share[end] >= PILED_UP and rarer >= MIXED:
+        hits, misses = float(distinct.positives[end]), float(distinct.negatives[end])
+        share = (hits + misses) / distinct.total_weight
+        rarer, held = min(
+            (hits / distinct.total_positives, "positives"), (misses / distinct.total_negatives, "negatives")
+        )
+        if share >= PILED_UP and rarer >= MIXED:
             yield (
-                f"{share[end]:.0%} of the rows share the {word} score, {distinct.scores[end]:.6g}, and {rarer:.0%} of "
+                f"{share:.0%} of the rows share the {word} score, {distinct.scores[end]:.6g}, and {rarer:.0%} of "
                 f"the {held} are among them: it was clipped or rounded, or the model saturates. No map can tell them "
                 f"apart; scores before clipping, margins, log-odds or more votes (trees, neighbours) would."
             )

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from calibrant._checks import Floats
-from calibrant._kernels import likelihood, ranking, smooth, spline
+from calibrant._kernels import likelihood, smooth, spline
 from calibrant._parameters import Flag, Number, Rule, Seed, generator
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.calibrators._cross_fit import deal, most_folds
@@ -114,7 +114,7 @@ class SplineCalibration(BinaryCalibrator):
 
     def _learn(self, table: ScoreTable) -> SplineMap:
         distinct = table.distinct
-        warn_if_falling(ranking.auc(distinct.positives, distinct.negatives) < 0.5)
+        warn_if_falling(distinct._auc < 0.5)
         z = distinct.scores if self.from_logits else fit_log_odds(distinct)
         unit = _unit(z, distinct.weight)
         if not 1 / FARTHEST_UNIT < unit < FARTHEST_UNIT:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from calibrant._checks import Floats
-from calibrant._kernels import isotonic, ranking
+from calibrant._kernels import isotonic
 from calibrant._parameters import Choice, Flag, Number, Rule, Seed, generator, optional
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.calibrators._cross_fit import fold_tables
@@ -90,7 +90,7 @@ class IsotonicCalibration(BinaryCalibrator):
 
     def _learn(self, table: ScoreTable) -> BinaryMap:
         distinct = table.distinct
-        warn_if_falling(ranking.auc(distinct.positives, distinct.negatives) < 0.5)
+        warn_if_falling(distinct._auc < 0.5)
         if self.n_folds is None:
             return self._one_map(distinct)
         folds = fold_tables(distinct, self.n_folds, generator(self.random_state))

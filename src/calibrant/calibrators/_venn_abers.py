@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._checks import Floats
-from calibrant._kernels import ranking, venn_abers
+from calibrant._kernels import venn_abers
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.data import ScoreTable
 from calibrant.maps import VennAbersMap
@@ -53,7 +53,7 @@ class VennAbers(BinaryCalibrator):
 
     def _learn(self, table: ScoreTable) -> VennAbersMap:
         distinct = table.distinct
-        warn_if_falling(ranking.auc(distinct.positives, distinct.negatives) < 0.5)
+        warn_if_falling(distinct._auc < 0.5)
         lower, upper = venn_abers.interval_values(distinct.positives, distinct.positives + distinct.negatives)
         return _steps(distinct, lower, upper)
 

@@ -66,8 +66,6 @@ class ScoreTable:
     _weights: Floats | None
     _ascending: bool
 
-    # ------------------------------------------------------------ building
-
     @classmethod
     def from_arrays(cls, scores: Any, y: Any, sample_weight: Any = None, pos_label: Label | None = None) -> ScoreTable:
         """Table of rows: scores of the positive class, labels, and weights (frequencies).
@@ -249,19 +247,19 @@ class ScoreTable:
         scores: Floats,
         positives: Floats,
         negatives: Floats,
-        rows: Floats,
-        squared_weights: Floats,
+        rows: Floats | None,
+        squared_weights: Floats | None,
         classes: Classes,
         ascending: bool = False,
     ) -> ScoreTable:
-        """The table of checked sums; nothing is copied."""
+        """The table of checked sums; nothing is copied. None: every row counts once."""
         table = cls.__new__(cls)
         table.scores, table._labels, table._weights, table.classes = scores, None, None, classes
-        table.__dict__.update(positives=positives, negatives=negatives, rows=rows, squared_weights=squared_weights)
+        table.positives, table.negatives = positives, negatives
+        if rows is not None and squared_weights is not None:
+            table.rows, table.squared_weights = rows, squared_weights
         table._ascending = ascending
         return table
-
-    # ------------------------------------------------------------ reading
 
     @cached_property
     def positives(self) -> Floats:
@@ -279,12 +277,12 @@ class ScoreTable:
     @cached_property
     def rows(self) -> Floats:
         """Number of rows (with weight above zero) at each score."""
-        return np.ones(len(self.scores)) if self._weights is None else (self._weights > 0).astype(np.float64)
+        return self.weight if self._weights is None else (self._weights > 0).astype(np.float64)
 
     @cached_property
     def squared_weights(self) -> Floats:
         """Sum of the squared weights at each score."""
-        return np.ones(len(self.scores)) if self._weights is None else self._weights**2
+        return self.weight if self._weights is None else self._weights**2
 
     @property
     def weight(self) -> Floats:
@@ -337,6 +335,11 @@ class ScoreTable:
             )
         return ScoreTable._of_counts(*found, self.classes, ascending=True)
 
+    @cached_property
+    def _auc(self) -> float:
+        """Area under the ROC curve, kept: a fit and the look for misuse both need it."""
+        return ranking.auc(self.distinct.positives, self.distinct.negatives)
+
     def reduce(self, by_row: ByRow, by_count: ByCount) -> Any:
         """The value of a kernel on this table: on its rows while they are rows, else on its sums."""
         if self._labels is not None:
@@ -351,8 +354,6 @@ class ScoreTable:
             scores, self.positives, self.negatives, self.rows, self.squared_weights, self.classes
         )
 
-    # ------------------------------------------------------------ adding
-
     def __add__(self, other: object) -> ScoreTable:
         """The table of both sets of rows together."""
         if not isinstance(other, ScoreTable):
@@ -361,8 +362,8 @@ class ScoreTable:
         scores = np.concatenate([self.scores, other.scores])
         if self._labels is not None and other._labels is not None:
             labels = np.concatenate([self._labels, other._labels])
-            weighted = self._weights is not None or other._weights is not None
-            weights = np.concatenate([self.weight, other.weight]) if weighted else None
+            unweighted = self._weights is None and other._weights is None
+            weights = None if unweighted else np.concatenate([self.weight, other.weight])
             return ScoreTable._of_rows(BinaryRows(scores, labels, weights, classes))
         positives, negatives, rows, squared_weights = (
             np.concatenate([getattr(self, name), getattr(other, name)])
@@ -378,8 +379,8 @@ class ScoreTable:
         return len(self.scores)
 
     def __repr__(self) -> str:
-        known = self.distinct if self._ascending or "distinct" in self.__dict__ else None
-        distinct = "" if known is None else f", {len(known.scores):,} distinct scores"
+        sorted_already = self._ascending or "distinct" in self.__dict__
+        distinct = f", {len(self.distinct):,} distinct scores" if sorted_already else ""
         weight = "" if self.total_weight == self.n_rows else f", total weight {self.total_weight:,.6g}"
         return (
             f"ScoreTable({_checks.plural(self.n_rows, 'row')}{distinct}{weight}, prevalence {self.prevalence:.4g}, "

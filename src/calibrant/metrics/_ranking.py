@@ -73,7 +73,7 @@ def roc_auc(
     read = read_input(y_true, y_score, sample_weight, pos_label, labels, reads="score")
     if isinstance(read, ScoreTable):
         _checks.both_classes(read.total_positives, read.total_negatives, "roc_auc")
-        return ranking.auc(read.distinct.positives, read.distinct.negatives)
+        return read.distinct._auc
     return _mean_over_classes(read) if multi_class == "ovr" else _mean_over_pairs(read)
 
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import calibrant as ca
 from calibrant.cli._evidence import evidence
@@ -22,6 +23,15 @@ Y3 = np.array([RNG.choice(3, p=row) for row in P3])
 LABELS = (np.array([1, 2]), np.array(0.5), pd.NA, np.nan, b"1", [1])
 TURNED = pd.Series(np.arange(120) % 2).iloc[::-1]
 COSTS3 = np.full((3, 3), 1e308)
+RISK = ca.RiskBasedDisplay.from_estimator(RiskBasedCalibration(GaussianNaiveBayes(), max_iter=2).fit(P3, Y3))
+TREE = ca.RecursivePartitioning(max_leaves=3).fit(P3, Y3).map_
+SURFACE = ca.roc_surface(Y3, P3)
+
+
+def plane() -> object:
+    """Axes of two dimensions."""
+    return Figure().add_subplot()
+
 
 REFUSED = {
     "pos_label": [lambda one=one: ca.brier_score(Y, P, pos_label=one) for one in LABELS],
@@ -52,6 +62,20 @@ REFUSED = {
         lambda: ca.roc_surface(Y3, P3, [[0, 0, 1j]]),
         lambda: ca.ReliabilityDisplay.from_predictions(Y, P, ax=3),
         lambda: ca.ThresholdDisplay.from_predictions(Y, P, ax="axes"),
+        lambda: ca.ReliabilityDisplay.from_predictions(Y, P, name=np.array(["a", "b"])),
+        lambda: ca.ThresholdDisplay.from_predictions(Y, P, name=np.array(["a", "b"])),
+        *(lambda one=one: RISK.plot(ax=one) for one in (3, [3, 4, 5], "axes", [], [None] * 4)),
+        lambda: ca.RiskBasedDisplay(RISK.history, name=np.arange(2)),
+        lambda: ca.RiskBasedDisplay(RISK.history, baseline_name=3),
+        *(lambda one=one: ca.PartitionCurveDisplay([1], {}).plot(ax=one) for one in (3, [3, 4], "axes")),
+        *(lambda one=one: ca.SimplexDisplay(TREE).plot(ax=one) for one in (3, [3], "axes")),
+        *(lambda one=one: ca.RocSurfaceDisplay({"a": SURFACE}).plot(ax=one) for one in (3, "axes", plane())),
+    ],
+    "costs of other rows": [
+        lambda: ca.threshold_curve(pd.Series(Y), P, false_positive=1.0, false_negative=TURNED + 1.0),
+        lambda: ca.threshold_curve(Y, pd.Series(P), false_positive=TURNED + 1.0, false_negative=1.0),
+        lambda: ca.threshold_curve(Y, P, false_positive=pd.Series(P), false_negative=TURNED + 1.0),
+        lambda: ca.optimal_threshold(false_positive=pd.Series(P), false_negative=TURNED + 1.0),
     ],
     "groups and weights of other rows": [
         lambda: ca.calibration_by_group(pd.Series(Y), P, TURNED),

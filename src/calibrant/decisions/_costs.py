@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from calibrant import _checks
 from calibrant._checks import Floats
-from calibrant.data._arrays import array_of
+from calibrant.data._arrays import aligned, array_of
 from calibrant.errors import DataWarning, InputError
 
 EPS = float(np.finfo(np.float64).eps)
@@ -65,6 +65,7 @@ def read_costs(
             " [false negative, true positive]]."
         )
     values = (true_negative, false_positive, false_negative, true_positive)
+    aligned(**dict(zip(WORDS, values)))
     found = [_cost(value, name) for value, name in zip(values, WORDS)]
     lengths = {value.shape for value in found if value.ndim}
     if len(lengths) > 1:

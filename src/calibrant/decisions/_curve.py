@@ -15,7 +15,7 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import Floats, Label
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import array_of, read_binary_rows
+from calibrant.data._arrays import aligned, array_of, read_binary_rows
 from calibrant.decisions._costs import Costs, read_costs
 from calibrant.errors import InputError
 from calibrant.metrics._inputs import binary_input
@@ -153,12 +153,14 @@ def threshold_curve(
     given = false_positive is not None or false_negative is not None
     costs = None
     if given:
-        costs = read_costs(
-            false_positive=false_positive,
-            false_negative=false_negative,
-            true_positive=true_positive,
-            true_negative=true_negative,
-        )
+        named = {
+            "false_positive": false_positive,
+            "false_negative": false_negative,
+            "true_positive": true_positive,
+            "true_negative": true_negative,
+        }
+        aligned(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, **named)
+        costs = read_costs(**named)
     table = binary_input(y_true, y_prob, sample_weight, pos_label, reads="score", what="threshold_curve")
     curve = curve_of(table, None if costs is None or costs.by_row else costs)
     if costs is None or not costs.by_row:

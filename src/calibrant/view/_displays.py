@@ -16,7 +16,7 @@ from calibrant.errors import InputError
 from calibrant.metrics import Estimate, ReliabilityBands, calibration_error, estimate, reliability_bands, roc_auc
 from calibrant.metrics._inputs import binary_input
 from calibrant.metrics._scores import _one_of
-from calibrant.view._axes import axes_of
+from calibrant.view._axes import axes_of, name_of
 from calibrant.view._score_counts import Scale, ScoreCounts, score_counts
 
 ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#A8558A", "#6B5B00")
@@ -95,7 +95,7 @@ class ReliabilityDisplay:
         self.bands, self.counts = bands, counts
         self.calibration_error = calibration_error
         self.discrimination = discrimination
-        self.name = name
+        self.name = name_of(name)
         self.scale = scale
         self.event = event
 
@@ -159,6 +159,7 @@ class ReliabilityDisplay:
             Drawn.
         """
         _one_of("scale", scale, ("probability", "log-odds"))
+        name_of(name)
         table = binary_input(y_true, y_prob, sample_weight, pos_label, what="ReliabilityDisplay")
         both_classes(table.total_positives, table.total_negatives, "ReliabilityDisplay")
         bands = reliability_bands(
@@ -213,7 +214,7 @@ class ReliabilityDisplay:
             )
         event = options.setdefault("pos_label", classes[1])
         column = np.asarray(estimator.predict_proba(X))[:, classes.index(event)]
-        return cls.from_predictions(y, column, name=name or type(estimator).__name__, **options)
+        return cls.from_predictions(y, column, name=type(estimator).__name__ if name is None else name, **options)
 
     def plot(
         self,
@@ -240,7 +241,7 @@ class ReliabilityDisplay:
         ReliabilityDisplay
             This display.
         """
-        self.name = name or self.name
+        self.name = name_of(name) or self.name
         self.ax_ = axes_of(ax, "ReliabilityDisplay", (5.4, 6.2))
         self.figure_ = self.ax_.figure
         before = [line for line in self.ax_.get_lines() if line.get_gid() == CURVE]

@@ -12,7 +12,8 @@ import numpy as np
 
 from calibrant._checks import Floats
 from calibrant.metrics import log_loss, roc_surface
-from calibrant.view._roc_surface_display import BLUE, GREY, MARKS, ORANGE, fitted, pyplot
+from calibrant.view._axes import row_of_axes
+from calibrant.view._roc_surface_display import BLUE, GREY, MARKS, ORANGE, fitted
 
 
 class LeafCurve(NamedTuple):
@@ -113,10 +114,7 @@ class PartitionCurveDisplay:
         panels = ["Log loss"] + ["Volume under the ROC surface"] * all(
             c.volume is not None for c in self.curves.values()
         )
-        if ax is None:
-            plt = pyplot("PartitionCurveDisplay")
-            ax = plt.subplots(1, len(panels), figsize=(4.4 * len(panels), 3.4), layout="constrained")[1]
-        self.axes_ = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+        self.axes_ = row_of_axes(ax, "PartitionCurveDisplay", len(panels), (4.4 * len(panels), 3.4))
         self.figure_ = self.axes_[0].figure
         for axes, title in zip(self.axes_, panels):
             for place, (name, curve) in enumerate(self.curves.items()):

@@ -1,6 +1,6 @@
 """Risk-based calibration by iteration: error, soft error and log loss, a baseline, and the reach.
 
-May import NumPy, `calibrant.errors`, `calibrant.generative`, and matplotlib inside `plot` only.
+May import NumPy, `calibrant.errors`, `calibrant.generative` and this folder's `_axes`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from calibrant.errors import InputError, MissingDependencyError, NotFittedError
+from calibrant.errors import InputError, NotFittedError
+from calibrant.view._axes import name_of, row_of_axes
 
 if TYPE_CHECKING:
     from calibrant.generative import RiskHistory
@@ -76,8 +77,8 @@ class RiskBasedDisplay:
         self.history = history
         self.baseline = baseline
         self.best_iter = best_iter
-        self.name = name
-        self.baseline_name = baseline_name
+        self.name = name_of(name)
+        self.baseline_name = name_of(baseline_name, "baseline_name")
 
     @classmethod
     def from_estimator(
@@ -201,13 +202,7 @@ class RiskBasedDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as reason:
-            raise MissingDependencyError(
-                "RiskBasedDisplay.plot needs matplotlib: python -m pip install 'calibrant[plot]'."
-            ) from reason
-        self.axes_ = _panels(plt, ax)
+        self.axes_ = _panels(ax)
         self.figure_ = self.axes_[0].figure
         for axes, (panel, title) in zip(self.axes_, PANELS.items()):
             self._draw(axes, panel, title)
@@ -259,15 +254,14 @@ class RiskBasedDisplay:
         axes.set_title(text, loc="right", fontsize="small", color=GREY)
 
 
-def _panels(plt: Any, ax: Any) -> Any:
+def _panels(ax: Any) -> Any:
     """Three axes: new ones, the given ones, or a given one divided."""
-    if ax is None:
-        return plt.subplots(1, 3, figsize=(10.5, 3.3), layout="constrained")[1]
-    given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+    given = row_of_axes(ax, "RiskBasedDisplay", 3, (10.5, 3.3))
     if len(given) == 3:
         return given
-    if len(given) != 1:
-        raise InputError(f"ax must be one axes, or three, but it holds {len(given)}.")
-    grid = given[0].get_subplotspec().subgridspec(1, 3, wspace=0.35)
+    place = given[0].get_subplotspec()
+    if place is None:
+        raise InputError("ax has no place in a grid, so it cannot be divided into three: give three axes.")
+    grid = place.subgridspec(1, 3, wspace=0.35)
     given[0].set_axis_off()
     return np.array([given[0].figure.add_subplot(grid[0, place]) for place in range(3)], dtype=object)

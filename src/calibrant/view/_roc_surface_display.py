@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from calibrant._checks import Floats
 from calibrant.data._arrays import read_class_rows
-from calibrant.errors import InputError, MissingDependencyError, NotFittedError
+from calibrant.errors import InputError, NotFittedError
 from calibrant.metrics import RocSurface, roc_surface
+from calibrant.view._axes import axes_of
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 """Where the three classes stand: left, right, top."""
@@ -124,7 +125,7 @@ class SimplexDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         """
-        self.ax_ = pyplot("SimplexDisplay").subplots(figsize=(5, 4.6), layout="constrained")[1] if ax is None else ax
+        self.ax_ = axes_of(ax, "SimplexDisplay", (5, 4.6))
         self.figure_ = self.ax_.figure
         self.ax_.imshow(self.picture(), origin="lower", extent=(0, 1, 0, CORNERS[2, 1]), interpolation="nearest")
         self.ax_.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color=GREY, linewidth=1)
@@ -233,10 +234,8 @@ class RocSurfaceDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         """
-        plt = pyplot("RocSurfaceDisplay")
-        if ax is None:
-            ax = plt.figure(figsize=(5.6, 5), layout="constrained").add_subplot(projection="3d")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax = axes_of(ax, "RocSurfaceDisplay", (5.6, 5), projection="3d")
+        self.figure_ = ax.figure
         from matplotlib.lines import Line2D
 
         handles = []
@@ -273,13 +272,3 @@ def fitted(estimator: Any) -> Any:
     if not hasattr(estimator, "map_"):
         raise NotFittedError("estimator has no map_: call fit first.")
     return estimator
-
-
-def pyplot(name: str) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as reason:
-        raise MissingDependencyError(
-            f"{name}.plot needs matplotlib: python -m pip install 'calibrant[plot]'."
-        ) from reason
-    return plt

@@ -18,7 +18,7 @@ from calibrant.decisions._costs import read_costs
 from calibrant.decisions._curve import curve_of, with_costs
 from calibrant.errors import InputError
 from calibrant.metrics._inputs import binary_input
-from calibrant.view._axes import axes_of
+from calibrant.view._axes import axes_of, name_of
 
 Kind = Literal["cost", "roc", "precision-recall", "net-benefit"]
 KINDS = ("cost", "roc", "precision-recall", "net-benefit")
@@ -81,7 +81,7 @@ class ThresholdDisplay:
         check_parameters("ThresholdDisplay", {"kind": kind}, {"kind": Choice(KINDS)})
         if kind == "cost" and curve.cost is None:
             raise InputError('kind="cost" needs costs: give false_positive and false_negative, or draw another kind.')
-        self.curve, self.point, self.kind, self.name = curve, point, kind, name
+        self.curve, self.point, self.kind, self.name = curve, point, kind, name_of(name)
 
     @classmethod
     def from_predictions(
@@ -169,7 +169,7 @@ class ThresholdDisplay:
             raise InputError(f"ThresholdDisplay is for two classes, but the classifier has {len(classes)}.")
         event = options.setdefault("pos_label", classes[1])
         column = np.asarray(estimator.predict_proba(X))[:, classes.index(event)]
-        return cls.from_predictions(y, column, name=name or type(estimator).__name__, **options)
+        return cls.from_predictions(y, column, name=type(estimator).__name__ if name is None else name, **options)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the picture.
@@ -188,7 +188,7 @@ class ThresholdDisplay:
         ThresholdDisplay
             This display.
         """
-        self.name = name or self.name
+        self.name = name_of(name) or self.name
         self.ax_ = axes_of(ax, "ThresholdDisplay", (5.8, 4.8))
         self.figure_ = self.ax_.figure
         colors = _colors(self.ax_)

@@ -178,3 +178,17 @@ def test_many_rows_are_judged_on_some_of_them(monkeypatch):
     some = learned(p, y)
     assert some.best != "Identity"
     assert_allclose(some.map(p), whole.map(p), atol=0.05)
+
+
+def test_the_reason_says_which_loss_it_quotes() -> None:
+    """The scores as they are with a trace of the uniform distribution: a certain and wrong row is not infinite."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 600)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    p[0] = np.eye(3)[(y[0] + 1) % 3]
+    fitted = ca.AutoCalibrator().fit(p, y)
+    share = 0.1 / 601
+    loss = ca.log_loss(y, (1 - share) * p + share / 3)
+    assert fitted.results_[0].log_loss == pytest.approx(loss)
+    assert f"with {share:.1g} of the uniform distribution mixed in" in fitted.reason_
+    assert f"{loss:.4f}" in fitted.reason_

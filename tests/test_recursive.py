@@ -518,3 +518,12 @@ def test_shrinkage_beats_both_the_tree_and_the_target():
     assert shrunk < loss(ca.RecursivePartitioning(smoothing=1.0))
     assert shrunk < loss(ca.TemperatureScaling())
     assert shrunk < ca.log_loss(y[2000:], p[2000:])
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_float32_probabilities_are_read_as_the_numbers_they_are(k: int) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(k), 300).astype(np.float32)
+    y = np.array([rng.choice(k, p=row / row.sum()) for row in p.astype(float)])
+    maps = [ca.RecursivePartitioning(n_trees=3).fit(p.astype(kind), y).map_ for kind in (np.float32, np.float64)]
+    assert maps[0] == maps[1]

@@ -272,15 +272,17 @@ def _reason(results: tuple[CandidateResult, ...], best: CandidateResult, total: 
         return "There is a single row, too few to learn a map from: the scores are left as they are."
     evidence = f"{folds} folds of {total:,.0f} rows"
     few = " Rows are few for so many classes: more would allow richer maps." if len(results) == 2 else ""
+    floor = f"with {SHARE_IDENTITY / (total + 1):.1g} of the uniform distribution mixed in, which keeps it finite"
     if best is as_is:
         closest = min(results[1:], key=lambda one: one.log_loss)
         return (
-            f"The scores are left nearly alone ({as_is.weight:.0%} of the weight): out of fold their log loss is "
-            f"{as_is.log_loss:.4f}, and the best candidate, {closest.name}, has {closest.log_loss:.4f} "
+            f"The scores are left nearly alone ({as_is.weight:.0%} of the weight): their log loss, {floor}, is "
+            f"{as_is.log_loss:.4f}, and the best candidate, {closest.name}, has {closest.log_loss:.4f} out of fold "
             f"({evidence}).{few}"
         )
+    gain = as_is.log_loss - best.log_loss
     return (
         f"{best.name} has most of the weight ({best.weight:.0%}): out of fold it brings the log loss from "
-        f"{as_is.log_loss:.4f} to {best.log_loss:.4f}, a gain of {as_is.log_loss - best.log_loss:.4f} with a standard "
-        f"error of {best.standard_error:.4f} ({evidence}).{few}"
+        f"{as_is.log_loss:.4f} (of the scores as they are, {floor}) to {best.log_loss:.4f}, a gain of {gain:.4f} with "
+        f"a standard error of {best.standard_error:.4f} ({evidence}).{few}"
     )

@@ -90,6 +90,15 @@ def test_a_warning_is_one_note_on_standard_error() -> None:
     assert re.fullmatch(r"Note: AffineLogit: the scores separate the classes.*\n", done.err)
 
 
+def test_rounded_scores_and_few_rows_are_notes_of_a_fit() -> None:
+    p, y = scores(800)
+    write("s.csv", {"p": np.round(p, 1).tolist(), "y": y.tolist()})
+    done = run("fit", "s.csv", *ASK, "--method", "isotonic", "-o", "m.json")
+    assert done.code == 0
+    assert "different values in 800 rows, all multiples of 1/10: they look rounded" in " ".join(done.err.split())
+    assert "under about 1,000 it overfits. --method auto or affine is safer." in " ".join(done.err.split())
+
+
 def test_too_few_rows_to_judge_are_said() -> None:
     write("s.csv", {"p": [0.1, 0.6, 0.3], "y": [0, 1, 0]})
     done = run("fit", "s.csv", *ASK, "--json")

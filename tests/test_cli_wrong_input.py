@@ -57,6 +57,11 @@ WRONG = {
     ),
     "no argument": (None, ("fit",), "Missing argument 'SCORES'"),
     "no command": (None, ("calibrate",), "No such command 'calibrate'"),
+    "no group": (
+        "p,y\n.1,0\n.2,1\n",
+        (*EVALUATE, "--group", "nope"),
+        "--group 'nope' is not a column. The columns are",
+    ),
     "no bins": ("p,y\n.1,0\n.2,1\n", (*EVALUATE, "--bins", "0"), "--bins"),
     "decimal": ("p,y\n.1,0\n.2,1\n", (*FIT, "--decimal", "x"), "--decimal must be"),
     "folder": ("p,y\n.1,0\n.2,1\n", (*FIT, "-o", "no/such/map.json"), "The folder of the output .* does not exist"),

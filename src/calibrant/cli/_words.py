@@ -23,10 +23,11 @@ _ON_THE_COMMAND_LINE = (
     (re.compile(r"\bpos_label\b"), "--pos-label"),
     (re.compile(r"\bclasses= \(--classes\)"), "--classes"),
     (re.compile(r"\bscores=(?='|\")"), "--scores "),
-    (re.compile(r"\b(score|label|weight)=(?='|\")"), r"--\1 "),
+    (re.compile(r"\b(score|label|weight|group)=(?='|\")"), r"--\1 "),
     (re.compile(r"\b(separator|decimal)=(?='|\")"), r"--\1 "),
     (re.compile(r"^(separator|decimal) must"), r"--\1 must"),
     (re.compile(r"\buse PlattScaling\b"), "use --method platt"),
+    (re.compile(r"\bAutoCalibrator, AffineLogit or smoothing=1\.0 is safer"), "--method auto or affine is safer"),
     (re.compile(r"^y (?=hold|must hold)"), "The label column "),
     (re.compile(r"^Invalid value for '(--?[^']*)': (?:Value error, )?"), r"\1: "),
 )

@@ -17,7 +17,7 @@ from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows
 from calibrant.errors import DataWarning
 
-SAMPLE = 4_000
+SAMPLE = 2_000
 ENOUGH_TO_JUDGE = 100
 NEARLY_PERFECT = 0.9999
 SEPARATED = "The scores separate the classes almost perfectly"
@@ -48,16 +48,20 @@ def _of_size(table: ScoreTable, method: str, rows_needed: int) -> Iterator[str]:
 
 
 def _deserves_a_look(table: ScoreTable) -> bool:
-    """Whether the table is sorted already or small, or a sample of it shows what a sign may come of."""
+    """Whether the table is sorted already or small, or a sample of it shows what a sign may come of.
+
+    Limits are lower here than for all rows; a class of which the sample holds no row is not judged.
+    """
     if "distinct" in vars(table) or len(table) <= SAMPLE:
         return True
     distinct = _sample(table).distinct
     if len(distinct) < MANY_VALUES or distinct.scores[0] >= 0.5:
         return True
-    share = (distinct.positives[[0, -1]] + distinct.negatives[[0, -1]]) / distinct.total_weight
-    one_class = min(distinct.total_positives, distinct.total_negatives) == 0
-    perfect = one_class or distinct._auc >= NEARLY_PERFECT
-    return bool(share.max() >= 0.8 * PILED_UP or perfect)
+    if min(distinct.total_positives, distinct.total_negatives) == 0:
+        return False
+    ends = [(float(distinct.positives[end]), float(distinct.negatives[end])) for end in (0, -1)]
+    piled = any(min(end) > 0 and sum(end) >= 0.7 * PILED_UP * distinct.total_weight for end in ends)
+    return piled or distinct._auc >= NEARLY_PERFECT
 
 
 def _sample(table: ScoreTable) -> ScoreTable:

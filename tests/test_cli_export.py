@@ -10,6 +10,7 @@ import onnxruntime
 import pytest
 
 from calibrant import load_map
+from class_cases import write_classes
 from cli_runs import ASK, run, write_scores
 
 
@@ -50,8 +51,10 @@ def test_onnx_to_a_file() -> None:
     ("words", "said"),
     [
         (("--to", "onnx"), "name the file to write with --output"),
-        (("--to", "python", "--dialect", "spark"), "--score and --dialect belong to --to sql"),
+        (("--to", "python", "--dialect", "spark"), "and --dialect belong to --to sql"),
         (("--to", "cobol"), "--to"),
+        (("--to", "sql", "--scores", "a,b"), "this one has two: give --score"),
+        (("--to", "python", "--table", "t"), "belong to --to sql"),
         ((), "--to"),
     ],
 )
@@ -59,3 +62,38 @@ def test_what_is_refused(words: tuple[str, ...], said: str) -> None:
     done = run("export", "map.json", *words)
     assert done.code == 2
     assert said in done.err
+
+
+# ---------------------------------------------------------------- many classes
+
+
+def test_many_classes_as_a_query_and_as_python() -> None:
+    p, _ = write_classes()
+    assert run("fit", "in.csv", "--scores", "p_*", "--label", "label", "--method", "sms", "-o", "many.json").code == 0
+    expected = load_map("many.json")(p)
+    for columns in ("p_*", "p_cat,p_dog,p_fox,p_owl"):
+        done = run(
+            "export", "many.json", "--to", "sql", "--scores", columns, "--table", "'in.csv'", "--keep", "id,label"
+        )
+        assert (done.code, done.err) == (0, "")
+        found = duckdb.execute(f"{done.out} ORDER BY id").fetchall()
+        np.testing.assert_allclose(np.array([row[2:] for row in found]), expected, atol=1e-12)
+    space: dict[str, object] = {}
+    exec(run("export", "many.json", "--to", "python").out, space)
+    np.testing.assert_allclose(space["calibrate"](p[0].tolist()), expected[0], atol=1e-12)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "name their columns with --scores, in the order 'cat', 'dog', 'fox', 'owl'"),
+        (("--score", "p"), "name their columns with --scores"),
+        (("--scores", "p_cat,p_dog"), "columns must name a column for each of the 4 classes"),
+    ],
+)
+def test_what_is_refused_for_many_classes(words: tuple[str, ...], said: str) -> None:
+    write_classes(n=100)
+    run("fit", "in.csv", "--scores", "p_*", "--label", "label", "--method", "svs", "-o", "many.json")
+    done = run("export", "many.json", "--to", "sql", *words)
+    assert done.code == 2
+    assert said in " ".join(done.err.split())

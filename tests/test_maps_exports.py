@@ -188,10 +188,8 @@ def test_whole_numbers_are_scores():
     assert python_of(STEPS)(1) == 1.0
 
 
-def test_languages_of_two_classes_say_so():
+def test_an_expression_of_two_classes_says_so():
     record = TemperatureMap(TRIPLE, 1.0)
-    with pytest.raises(InputError, match="Python is written for maps of two classes, but this map 'temperature' has 3"):
-        record.to_python()
     with pytest.raises(InputError, match="A dataframe expression is written for maps of two classes"):
         record.to_expr("p")
     with pytest.raises(InputError, match="name must be a name"):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from calibrant._checks import shown
 from calibrant.cli import _options as options
 from calibrant.errors import InputError
 
@@ -45,6 +46,31 @@ def export(
         str | None,
         typer.Option("--score", metavar="NAME", help="With sql: the column of the scores. [default: score]"),
     ] = None,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scores",
+            metavar="NAMES",
+            help="With sql and many classes: their columns, in the order of the map (a,b,c), or 'p_*', the star being "
+            "the class.",
+            show_default=False,
+        ),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table", metavar="TABLE", help="With sql and many classes: what stands after FROM. [default: scores]"
+        ),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            "--keep",
+            metavar="NAMES",
+            help="With sql and many classes: more columns to give back (id,day).",
+            show_default=False,
+        ),
+    ] = None,
     dialect: Annotated[
         Dialect | None,
         typer.Option("--dialect", metavar="NAME", help="With sql: duckdb (default), postgres, spark or sqlite."),
@@ -69,17 +95,57 @@ def export(
     from calibrant.data._output import output_target
     from calibrant.maps import load_map
 
-    if to is not Language.SQL and (score or dialect):
-        raise InputError(f"--score and --dialect belong to --to sql; leave them out with --to {to.value}.")
+    if to is not Language.SQL and (score or dialect or scores or table or keep):
+        raise InputError(
+            f"--score, --scores, --table, --keep and --dialect belong to --to sql; leave them out with --to {to.value}."
+        )
     record = load_map(map)
     if output is not None:
         output_target(output, force=force, inputs=[map])
     if to is Language.ONNX:
         _write_onnx(record, output, force)
-    elif to is Language.SQL:
-        _write_text(record.to_sql(score or "score", (dialect or Dialect.DUCKDB).value) + "\n", output, force)
-    else:
+    elif to is Language.PYTHON:
         _write_text(record.to_python(), output, force)
+    else:
+        spoken = (dialect or Dialect.DUCKDB).value
+        many = _ManyClasses(scores, table, keep)
+        written = (
+            _expression(record, score, many, spoken) if len(record.classes) == 2 else many.query(record, score, spoken)
+        )
+        _write_text(written + "\n", output, force)
+
+
+def _expression(record: Map, score: str | None, many: _ManyClasses, dialect: Any) -> str:
+    """SQL of a map of two classes."""
+    if any(many):
+        raise InputError("--scores, --table and --keep are for maps of many classes; this one has two: give --score.")
+    return record.to_sql(score or "score", dialect)
+
+
+class _ManyClasses(NamedTuple):
+    """The options for maps of K classes, as they were given."""
+
+    scores: list[str] | None
+    table: str | None
+    keep: str | None
+
+    def query(self, record: Map, score: str | None, dialect: Any) -> str:
+        """SQL of a map of K classes."""
+        if score is not None or not self.scores:
+            raise InputError(
+                f"The map has {len(record.classes)} classes: name their columns with --scores, in the order "
+                f"{shown(record.classes, 12)}; or with a star for the class, --scores 'p_*'."
+            )
+        columns = [name for word in self.scores for name in _columns(record, word)]
+        kept = [] if self.keep is None else [name.strip() for name in self.keep.split(",")]
+        return record.to_sql(columns, dialect, table=self.table or "scores", keep=kept)
+
+
+def _columns(record: Map, word: str) -> list[str]:
+    """Columns of a list, or of a pattern with one star."""
+    if word.count("*") == 1 and "," not in word:
+        return [word.replace("*", str(own)) for own in record.classes]
+    return [name.strip() for name in word.split(",")]
 
 
 def _write_onnx(record: Map, output: Path | None, force: bool) -> None:

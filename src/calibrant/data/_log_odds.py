@@ -69,6 +69,6 @@ def class_log_odds(logits: Floats) -> Floats:
     others = logits.copy()
     others[rows, top] = -np.inf
     highest = others.max(axis=1, keepdims=True)
-    rest = highest[:, 0] + np.log(np.exp(others - highest).sum(axis=1))
-    z[rows, top] = logits[rows, top] - rest
+    rest = np.log(np.exp(others - highest).sum(axis=1))
+    z[rows, top] = (logits[rows, top] - highest[:, 0]) - rest
     return z

@@ -8,8 +8,8 @@ May import NumPy, the kernels, `calibrant._checks`, `calibrant.data._arrays` and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -19,45 +19,18 @@ from calibrant import _checks
 from calibrant._checks import Floats, Label
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError, MapFileError
+from calibrant.maps._fields import checked_classes, checked_numbers
+from calibrant.maps._fields import flag as flag
+from calibrant.maps._fields import matrix as matrix
+from calibrant.maps._fields import number as number
+from calibrant.maps._fields import parts as parts
+from calibrant.maps._fields import vector as vector
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 FORMAT = "calibrant map"
 VERSION = 1
-
-
-# ---------------------------------------------------------------- fields
-
-
-def number(low: float = -np.inf, high: float = np.inf, default: float | None = None) -> Any:
-    """A finite number between two ends."""
-    return _declared("number", default, low=low, high=high)
-
-
-def flag(default: bool | None = None) -> Any:
-    """True or False."""
-    return _declared("flag", default)
-
-
-def vector(low: float = -np.inf, high: float = np.inf, *, rising: bool = False) -> Any:
-    """A list of finite numbers between two ends; `rising` ones increase strictly."""
-    return _declared("vector", None, low=low, high=high, rising=rising)
-
-
-def matrix() -> Any:
-    """A rectangular table of finite numbers."""
-    return _declared("matrix", None, low=-np.inf, high=np.inf)
-
-
-def parts() -> Any:
-    """A list of maps."""
-    return _declared("parts", None)
-
-
-def _declared(form: str, default: Any, **limits: Any) -> Any:
-    metadata = {"form": form, **limits}
-    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
 
 
 # ---------------------------------------------------------------- the record
@@ -84,7 +57,7 @@ class Map(ABC):
             Map.kinds[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", _checked_classes(self.classes))
+        object.__setattr__(self, "classes", checked_classes(self.classes))
         for item in self._items():
             value = _checked_value(f"{self.kind}.{item.name}", item.metadata, getattr(self, item.name))
             object.__setattr__(self, item.name, value)
@@ -142,19 +115,60 @@ class Map(ABC):
 
         save_map(self, path, force=force)
 
-    def to_sql(self, column: str, dialect: Literal["duckdb", "postgres", "spark", "sqlite"] = "duckdb") -> str:
-        """The map as an SQL expression of a column.
+    def to_sql(
+        self,
+        column: str | Sequence[str],
+        dialect: Literal["duckdb", "postgres", "spark", "sqlite"] = "duckdb",
+        *,
+        table: str = "scores",
+        keep: Sequence[str] = (),
+    ) -> str:
+        """The map as SQL: an expression of a column for two classes, a query for K.
 
         Parameters
         ----------
-        column : str
-            Name of the column with the scores; it is quoted here.
+        column : str, or list of K str
+            Name of the column with the scores; of K classes their columns, in the order of `classes`. Quoted here.
         dialect : {"duckdb", "postgres", "spark", "sqlite"}
             The engine that will run it.
+        table : str
+            K classes: what stands after FROM, as it is (a table, a query in brackets).
+        keep : list of str
+            K classes: further columns that the query gives, for example a key. The new ones are `calibrated_` and the
+            class; a row that the map would refuse has NULL there.
         """
-        from calibrant.maps._sql import sql_expression
+        if len(self.classes) == 2 or isinstance(column, str):
+            from calibrant.maps._sql import sql_expression
 
-        return sql_expression(self, column, dialect)
+            return sql_expression(self, cast(str, column), dialect)
+        from calibrant.maps._class_sql import class_query
+
+        return class_query(self, column, dialect, table, keep)
+
+    def apply_frame(self, frame: Any, columns: Sequence[str], *, prefix: str = "calibrated") -> Any:
+        """A frame with a column more for every class: any frame that narwhals reads, a lazy one in its engine.
+
+        Parameters
+        ----------
+        frame : frame
+            pandas, Polars (eager and lazy), PyArrow, DuckDB, Spark.
+        columns : list of K str
+            The columns of the scores, in the order of `classes`.
+        prefix : str
+            The new columns are called this, `_` and the class. A row that the map would refuse has null there.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from calibrant.maps import TemperatureMap
+        >>> frame = pl.LazyFrame({"p_a": [0.6], "p_b": [0.3], "p_c": [0.1]})
+        >>> record = TemperatureMap(("a", "b", "c"), beta=0.5)
+        >>> record.apply_frame(frame, ["p_a", "p_b", "p_c"]).collect()["calibrated_a"].round(4).to_list()
+        [0.4727]
+        """
+        from calibrant.maps._expression import frame_with_classes
+
+        return frame_with_classes(self, frame, columns, prefix)
 
     def to_expr(self, column: str) -> nw.Expr:
         """The map as a narwhals expression of a column, for frames of every library, eager or lazy.
@@ -176,7 +190,9 @@ class Map(ABC):
         return column_expression(self, column)
 
     def to_python(self, name: str = "calibrate") -> str:
-        """The map as the text of a Python function of one score, which needs the standard library only.
+        """The map as the text of a Python function, which needs the standard library only.
+
+        Two classes: of one score, the probability. K classes: of a list of K scores, the list of K probabilities.
 
         Examples
         --------
@@ -275,16 +291,6 @@ def _read_value(name: str, limits: Mapping[str, Any], value: Any) -> Any:
 # ---------------------------------------------------------------- checks of a record
 
 
-def _checked_classes(classes: Any) -> tuple[Label | None, ...]:
-    """Two or more different labels; the negative one of two may be unknown (None)."""
-    listed = [_checks.plain_label(label) for label in classes] if isinstance(classes, list | tuple | np.ndarray) else []
-    known = listed[1:] if len(listed) == 2 and listed[0] is None else listed
-    fine = all(isinstance(label, bool | int | float | str) and label not in (np.inf, -np.inf) for label in known)
-    if len(listed) < 2 or not fine or any(label != label for label in known) or len(set(listed)) < len(listed):
-        raise InputError(f"the classes of a map must be two or more different labels, not {classes!r}.")
-    return tuple(listed)
-
-
 def _checked_value(name: str, limits: Mapping[str, Any], value: Any) -> Any:
     form = limits["form"]
     if form == "flag":
@@ -296,33 +302,7 @@ def _checked_value(name: str, limits: Mapping[str, Any], value: Any) -> Any:
         if listed and all(isinstance(part, Map) for part in listed):
             return listed
         raise InputError(f"{name} must be a list of maps, not {value!r}.")
-    return _checked_numbers(name, limits, value)
-
-
-def _checked_numbers(name: str, limits: Mapping[str, Any], value: Any) -> Any:
-    depth, noun = {"number": (0, "a number"), "vector": (1, "a list of numbers"), "matrix": (2, "rows of numbers")}[
-        limits["form"]
-    ]
-    try:
-        array = np.array(value)
-    except ValueError:
-        array = np.array(None)
-    if array.ndim != depth and not (depth == 1 and array.size == 0 and isinstance(value, list)):
-        raise InputError(f"{name} must be {noun}, not {value!r}.")
-    if array.size and (array.dtype.kind not in "fiu" or not np.isfinite(array).all()):
-        raise InputError(f"{name} must hold finite numbers only.")
-    outside = (array < limits["low"]) | (array > limits["high"]) if array.size else np.zeros(0, dtype=bool)
-    if outside.any():
-        raise InputError(
-            f"{name} must lie in [{limits['low']:g}, {limits['high']:g}], but holds {np.extract(outside, array)[0]:g}."
-        )
-    if limits.get("rising") and np.any(array[1:] <= array[:-1]):
-        raise InputError(f"{name} must increase strictly.")
-    if depth == 0:
-        return float(array)
-    array = array.astype(np.float64)
-    array.flags.writeable = False
-    return array
+    return checked_numbers(name, limits, value)
 
 
 # ---------------------------------------------------------------- the two families

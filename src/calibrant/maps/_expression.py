@@ -1,19 +1,27 @@
 """A map as a narwhals expression of a column: pandas, Polars, PyArrow, DuckDB, Spark, eager or lazy.
 
 Steps are a balanced tree of conditions: DuckDB and Spark go down one way per row, the others work out every branch.
-May import narwhals and `calibrant.maps._formula`.
+K classes need columns on the way (the greatest logit, the sum of a softmax): they are added stage by stage, and
+dropped at the end. May import narwhals, `calibrant.maps._formula`, `_class_formula` and `_stages`.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from calibrant.data._columns import column_index
+from calibrant.errors import ColumnError
 from calibrant.maps._base import Map
-from calibrant.maps._formula import Value, calibrated, reach
+from calibrant.maps._class_formula import class_probabilities, new_names, row_ends, score_names
+from calibrant.maps._formula import Value, calibrated, reach, total_of
+from calibrant.maps._stages import StagedValue, Stages
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+VALID = "calibrant valid"
 
 
 class _Expressions:
@@ -54,6 +62,84 @@ class _Expressions:
         below = self._tree(x, cuts[:middle], leaves[: middle + 1])
         above = self._tree(x, cuts[middle + 1 :], leaves[middle + 1 :])
         return self.below(x, cuts[middle], below, above)
+
+
+class _Columns(Stages):
+    """The writer of narwhals for K classes."""
+
+    language: ClassVar[str] = "A dataframe expression"
+
+    def joined(self, operation: str, left: nw.Expr, right: nw.Expr) -> nw.Expr:
+        found: nw.Expr = OPERATIONS[operation](left, right)
+        return found
+
+    def number(self, value: float) -> Any:
+        import narwhals as nw
+
+        return nw.lit(value)
+
+    def column(self, name: str) -> Any:
+        import narwhals as nw
+
+        return nw.col(name)
+
+    def exp(self, x: Value) -> Value:
+        return self.value(lambda code: code.exp(), x)
+
+    def log(self, x: Value) -> Value:
+        return self.value(lambda code: code.log(), x)
+
+    def clip(self, low: float, x: Value, high: float) -> Value:
+        return self.value(lambda code: PLAIN.clip(low, code, high), x)
+
+    def greatest(self, values: Sequence[Value]) -> Value:
+        import narwhals as nw
+
+        return self.value(nw.max_horizontal, *values)
+
+    def below(self, x: Value, cut: float, yes: Value, no: Value) -> Value:
+        return self.value(lambda code, a, b: PLAIN.below(code, cut, a, b), x, yes, no)
+
+
+PLAIN = _Expressions()
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+
+
+def frame_with_classes(record: Map, frame: Any, columns: Sequence[str], prefix: str) -> Any:
+    """The frame with a column of probabilities for every class; null in a row that the map would refuse."""
+    import narwhals as nw
+
+    names = score_names(record, columns)
+    wrapped: Any = nw.from_native(frame)
+    there = wrapped.collect_schema().names()
+    for name in names:
+        column_index(there, name, "columns")
+    new = new_names(record, prefix)
+    taken = [name for name in new if name in there]
+    if taken:
+        raise ColumnError(f"The frame has a column {taken[0]!r} already: give another prefix.")
+    writer = _Columns()
+    scores = [StagedValue(nw.col(name).cast(nw.Float64()), 0, writer) for name in names]
+    found = class_probabilities(record, scores, writer)
+    writer.put(VALID, _accepted(record, [score.code for score in scores]))
+    for stage in writer.kept:
+        wrapped = wrapped.with_columns(**stage)
+    valid = nw.col(VALID)
+    wrapped = wrapped.with_columns(**{name: nw.when(valid).then(one.code) for name, one in zip(new, found)})
+    return wrapped.select(*there, *new).to_native()
+
+
+def _accepted(record: Map, scores: Sequence[Any]) -> Any:
+    """Whether the map accepts the row."""
+    import narwhals as nw
+
+    low, high = reach(record)
+    inside: Any = nw.all_horizontal(*((x >= low) & (x <= high) for x in scores), ignore_nulls=False)
+    ends = row_ends(record)
+    if ends is None:
+        return inside
+    total = total_of(scores)
+    return inside & (total >= ends[0]) & (total <= ends[1])
 
 
 def column_expression(record: Map, column: str) -> nw.Expr:

@@ -109,7 +109,7 @@ def calibrated(record: Map, x: Value, w: Writer) -> Value:
     if len(record.classes) != 2:
         raise InputError(
             f"{w.language} is written for maps of two classes, but this map {record.kind!r} has "
-            f"{len(record.classes)} ({shown(record.classes)}). Apply it in Python: load_map(path)(scores)."
+            f"{len(record.classes)} ({shown(record.classes)}). For many classes: apply_frame(frame, columns)."
         )
     return formula(record, w.keep(w.clip(0.0, x, 1.0), "p") if record.reads == "probability" else x, w)
 
@@ -213,18 +213,18 @@ def _lines(record: LineMap, x: Value, w: Writer) -> Value:
 @formula.register
 def _mixture(record: MixtureMap, x: Value, w: Writer) -> Value:
     parts = [weight * formula(part, x, w) for weight, part in zip(record.weights.tolist(), record.maps) if weight]
-    return w.clip(0.0, _sum(parts), 1.0)
+    return w.clip(0.0, total_of(parts), 1.0)
 
 
 @formula.register
 def _average(record: AverageMap, x: Value, w: Writer) -> Value:
-    return _sum([formula(part, x, w) for part in record.maps]) / float(len(record.maps))
+    return total_of([formula(part, x, w) for part in record.maps]) / float(len(record.maps))
 
 
 @formula.register
 def _corrected(record: CorrectedMap, x: Value, w: Writer) -> Value:
     first, *factors = (_floored_log_odds(formula(part, x, w), w) for part in record.maps)
-    return _expit(first + (1 - record.shrinkage) / len(factors) * _sum(factors), w)
+    return _expit(first + (1 - record.shrinkage) / len(factors) * total_of(factors), w)
 
 
 @formula.register
@@ -276,7 +276,8 @@ def _picked(w: Writer, x: Value, cuts: Sequence[float], columns: Sequence[Sequen
     return found
 
 
-def _sum(parts: Sequence[Value]) -> Value:
+def total_of(parts: Sequence[Value]) -> Value:
+    """The values added up."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part

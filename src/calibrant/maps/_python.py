@@ -1,6 +1,7 @@
 """A map as the text of a Python function that needs the standard library only.
 
-May import the standard library, `calibrant.maps._formula` and `calibrant.errors`.
+Two classes: a score in, a probability out. K classes: a list of scores in, a list of probabilities out.
+May import the standard library, `calibrant.maps._formula`, `_class_formula` and `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ import keyword
 from collections.abc import Sequence
 from typing import ClassVar
 
+from calibrant._checks import shown
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
+from calibrant.maps._class_formula import class_probabilities, row_ends
 from calibrant.maps._formula import Operand, Value, calibrated, reach
 
 WIDTH = 100
@@ -54,6 +57,9 @@ class _Lines:
 
     def clip(self, low: float, x: Value, high: float) -> Value:
         return _Text(f"min(max({_code(x)}, {low!r}), {high!r})", atom=True)
+
+    def greatest(self, values: Sequence[Value]) -> Value:
+        return _Text(f"max({', '.join(map(_code, values))})", atom=True)
 
     def below(self, x: Value, cut: float, yes: Value, no: Value) -> Value:
         return _Text(f"({_code(yes)} if {_code(x)} < {cut!r} else {_code(no)})", atom=True)
@@ -100,6 +106,8 @@ def python_source(record: Map, name: str = "calibrate") -> str:
         raise InputError(f"name must be a name that a Python function can have, but it is {name!r}.")
     writer = _Lines()
     writer.names.add(name)
+    if len(record.classes) != 2:
+        return _rows_source(record, name, writer)
     last = _code(calibrated(record, _Text("x", atom=True), writer))
     low, high = reach(record)
     given = "a probability in [0, 1]" if record.reads == "probability" else "a finite number"
@@ -112,8 +120,35 @@ def python_source(record: Map, name: str = "calibrate") -> str:
         *writer.lines,
         f"return {last}",
     ]
+    return _module(head, f"def {name}(score):", body, writer)
+
+
+def _rows_source(record: Map, name: str, writer: _Lines) -> str:
+    """The text for K classes."""
+    k = len(record.classes)
+    writer.names.add("scores")
+    last = class_probabilities(record, [_Text(f"x[{place}]", atom=True) for place in range(k)], writer)
+    low, high = reach(record)
+    probabilities = record.reads == "probability"
+    given = "probabilities in [0, 1] that sum to 1" if probabilities else "finite numbers"
+    ends = row_ends(record)
+    off = "" if ends is None else f" or not {ends[0]!r} <= sum(x) <= {ends[1]!r}"
+    body = [
+        "x = [float(score) for score in scores]",
+        f"if len(x) != {k} or not all({low!r} <= score <= {high!r} for score in x){off}:",
+        f'    raise ValueError(f"scores must be {k} {given}, but they are {{scores!r}}.")',
+        *writer.lines,
+        "return [",
+        *(f"    {_code(one)}," for one in last),
+        "]",
+    ]
+    head = f"Calibrated probabilities of the classes {shown(record.classes, 1000)}: a map {record.kind!r} of calibrant."
+    return _module(head, f"def {name}(scores):", body, writer)
+
+
+def _module(head: str, signature: str, body: Sequence[str], writer: _Lines) -> str:
     imports = (["import math"] if "math." in "".join(body) else []) + (
         ["from bisect import bisect_right"] if writer.lists else []
     )
     heading = [f"# {' '.join(head.split())}", "", *imports, *([""] if imports else []), *writer.lists]
-    return "\n".join([*heading, "", f"def {name}(score):", *(f"    {line}" for line in body), ""])
+    return "\n".join([*heading, "", signature, *(f"    {line}" for line in body), ""])

@@ -91,17 +91,17 @@ def sql_expression(record: Map, column: str, dialect: str = "duckdb") -> str:
     """The map as an SQL expression of a column; the name is quoted here."""
     if not isinstance(column, str) or not column or "\0" in column:
         raise InputError(f"column must be the name of a column, but it is {column!r}.")
-    return sql_of(record, _dialect(dialect).name(column), dialect)
+    return sql_of(record, dialect_named(dialect).name(column), dialect)
 
 
 def sql_of(record: Map, number_sql: str, dialect: str = "duckdb") -> str:
     """The map as an SQL expression of another expression, which must be a double."""
     if len(record.classes) != 2:
         raise InputError(
-            f"SQL is written for maps of two classes, but this map {record.kind!r} has {len(record.classes)} "
-            f"({shown(record.classes)}). Apply it in Python: load_map(path)(scores)."
+            f"One column gives SQL of maps of two classes, but this map {record.kind!r} has {len(record.classes)} "
+            f"({shown(record.classes)}). Give a list of columns, one per class: to_sql([...], table=...)."
         )
-    d = _dialect(dialect)
+    d = dialect_named(dialect)
     reach = (
         (-PROBABILITY_TOLERANCE, 1 + PROBABILITY_TOLERANCE) if record.reads == "probability" else (-LARGEST, LARGEST)
     )
@@ -110,7 +110,8 @@ def sql_of(record: Map, number_sql: str, dialect: str = "duckdb") -> str:
     return f"CASE WHEN {' AND '.join(tests)} THEN {_formula(record, number_sql, d)} END"
 
 
-def _dialect(name: str) -> Dialect:
+def dialect_named(name: str) -> Dialect:
+    """The dialect of an engine."""
     if not isinstance(name, str) or name not in DIALECTS:
         raise InputError(f"dialect must be one of {', '.join(map(repr, DIALECTS))}, but it is {name!r}.")
     return DIALECTS[name]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from calibrant._kernels import isotonic
+from calibrant._kernels import isotonic, lookup
 from calibrant._kernels._compiled import MANY, SPREAD
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -227,3 +227,13 @@ def test_a_large_fit_in_parts():
     assert_array_equal(found.positives / found.weights, whole.values)
     assert_array_equal(found.lowest, scores[whole.starts])
     assert_array_equal(found.highest, scores[whole.ends])
+
+
+@pytest.mark.parametrize("n", [5, MANY + 1, SPREAD + 1])
+@pytest.mark.parametrize("kind", ["none", "one", "random"])
+def test_places_are_those_of_a_binary_search(n, kind):
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=n)
+    thresholds = {"none": x[:0], "one": x[:1], "random": np.sort(x[: n // 2])}[kind]
+    found = lookup.places(x, thresholds)
+    assert_array_equal(found, np.searchsorted(thresholds, x, side="right"))

@@ -237,3 +237,19 @@ def test_temperature_bounds():
     beta, code = newton.fit_temperature_binary(z, 1 - hits, hits)
     assert (code, beta) == (-1, pytest.approx(math.exp(-16) / 6))
     assert newton.fit_temperature_binary(np.zeros(3), np.ones(3), np.ones(3)) == (1.0, -1)
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.5, 0.999999])
+@pytest.mark.parametrize("kind", ["spread", "constant", "far"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_shift_solves_its_equation(rate, kind, weighted):
+    rng = np.random.default_rng(4)
+    z = {"spread": rng.normal(size=40_000), "constant": np.full(7, -3.0), "far": rng.choice([-87.0, 87.0], 500)}[kind]
+    weights = rng.integers(1, 5, len(z)).astype(float) if weighted else None
+    total = float(len(z)) if weights is None else float(weights.sum())
+    found = newton.fit_shift(z, weights, rate * total, total)
+    w = np.ones(len(z)) if weights is None else weights
+    short, long = (float(w @ (1 / (1 + np.exp(-(z + found + by))))) - rate * total for by in (-1e-12, 1e-12))
+    slack = 1e-12 * rate * total
+    assert short <= slack
+    assert long >= -slack

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant._kernels._compiled import compiled
+from calibrant._kernels._compiled import MANY, compiled, in_two
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +24,16 @@ class Grid(NamedTuple):
     before: NDArray[np.int32]
     low: float
     per_unit: float
+
+
+def places(x: Floats, thresholds: Floats) -> NDArray[np.int64]:
+    """Number of thresholds (ascending, finite) at or below each x."""
+    size = len(x)
+    if size < MANY or len(thresholds) == 0:
+        return np.searchsorted(thresholds, x, side="right")
+    flat, table, found = np.ascontiguousarray(x), grid(thresholds, size), np.empty(size, dtype=np.int64)
+    in_two(lambda first, last: count_below(flat[first:last], *table, found[first:last]), size)
+    return found
 
 
 def grid(thresholds: Floats, size: int) -> Grid:

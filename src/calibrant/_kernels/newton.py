@@ -314,3 +314,41 @@ def _slope(unit: Floats, positives: Floats, totals: Floats, beta: float) -> tupl
         p *= totals[at]
         rise += dot(np.multiply(p, u, out=p), u)
     return value, rise
+
+
+def fit_shift(z: Floats, weights: Floats | None, positives: float, total: float) -> float:
+    """Root a of sum w expit(z + a) = positives, by Newton steps inside a bracket; |z| is at most 100.
+
+    The error left is of the order of the square of the last step.
+    """
+    base = math.log(positives) - math.log(total - positives)
+    low, high = base - float(z.max()), base - float(z.min())
+    at = min(max(0.0, low), high)
+    for _ in range(100):
+        mean, slope = _sum_of_expit(z, weights, at)
+        low, high = (low, at) if mean > positives else (at, high)
+        new = at - (mean - positives) / slope if slope > 0 else math.inf
+        if low <= new <= high and abs(new - at) <= 1e-8 * max(1.0, abs(at)):
+            return new
+        at = new if low < new < high else (low + high) / 2
+        if high - low <= 1e-15 * max(1.0, abs(at)):
+            break
+    return at
+
+
+def _sum_of_expit(z: Floats, weights: Floats | None, at: float) -> tuple[float, float]:
+    """Sum of w p and of w p (1 - p), p = expit(z + at)."""
+    value, rise = 0.0, 0.0
+    room = np.empty((2, min(BLOCK, len(z))))
+    for part in blocks(len(z)):
+        e, p = room[:, : part.stop - part.start]
+        np.exp(np.subtract(-at, z[part], out=e), out=e)
+        np.reciprocal(np.add(e, 1.0, out=p), out=p)
+        e *= p
+        if weights is not None:
+            value += dot(weights[part], p)
+            e *= weights[part]
+        else:
+            value += float(p.sum())
+        rise += dot(e, p)
+    return value, rise

@@ -11,20 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+BLOCK = 2**14
 
 
 def evaluate(z: Floats, knots: Floats, values: Floats, curvatures: Floats) -> Floats:
-    """The spline at z."""
+    """The spline at z, block by block so that the steps of the formula stay in the cache."""
     slopes = end_slopes(knots, values, curvatures)
-    inside = np.clip(z, knots[0], knots[-1])
-    k = np.clip(np.searchsorted(knots, inside, side="right") - 1, 0, len(knots) - 2)
-    h = (knots[1:] - knots[:-1])[k]
-    t = (inside - knots[k]) / h
-    u = 1 - t
-    bend = (u**3 - u) * curvatures[k] + (t**3 - t) * curvatures[k + 1]
-    line = u * values[k] + t * values[k + 1]
-    outside = np.where(z < knots[0], slopes[0], slopes[1]) * (z - inside)
-    result: Floats = line + h**2 / 6 * bend + outside
+    widths = np.diff(knots)
+    result = np.empty(z.shape)
+    for begin in range(0, len(z), BLOCK):
+        part = z[begin : begin + BLOCK]
+        inside = np.clip(part, knots[0], knots[-1])
+        k = np.clip(np.searchsorted(knots, inside, side="right") - 1, 0, len(knots) - 2)
+        h = widths[k]
+        t = (inside - knots[k]) / h
+        u = 1 - t
+        bend = (u * u * u - u) * curvatures[k] + (t * t * t - t) * curvatures[k + 1]
+        line = u * values[k] + t * values[k + 1]
+        outside = np.where(part < knots[0], slopes[0], slopes[1]) * (part - inside)
+        result[begin : begin + BLOCK] = line + h * h / 6 * bend + outside
     return result
 
 

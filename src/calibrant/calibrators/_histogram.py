@@ -1,6 +1,7 @@
 """Histogram binning: the event rate of each bin.
 
-May import NumPy, the kernels, `calibrant.maps`, `calibrant.data` and this folder's `_base`.
+May import NumPy, the kernels, `calibrant.maps`, `calibrant.data`, the bins of `calibrant.metrics` and this folder's
+`_base`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from calibrant._parameters import Choice, Number, Rule
 from calibrant.calibrators._base import BinaryCalibrator
 from calibrant.data import ScoreTable
 from calibrant.maps import StepMap
+from calibrant.metrics._scores import bin_sums
 
 
 class HistogramBinning(BinaryCalibrator):
@@ -40,8 +42,8 @@ class HistogramBinning(BinaryCalibrator):
 
     Notes
     -----
-    An empty bin takes the value of the nearest bin that is not, the lower of two. Cost: one sort, O(n log n). Source:
-    Zadrozny and Elkan (2001), section 4.
+    An empty bin takes the value of the nearest bin that is not, the lower of two. Cost: one sort, O(n log n); one pass
+    for bins of equal width. Source: Zadrozny and Elkan (2001), section 4.
 
     Examples
     --------
@@ -65,15 +67,12 @@ class HistogramBinning(BinaryCalibrator):
         return "probability" if self.strategy == "uniform" else "score"
 
     def _learn(self, table: ScoreTable) -> StepMap:
-        distinct = table.distinct
         if self.strategy == "quantile":
-            return _equal_mass(distinct, self.n_bins)
+            return _equal_mass(table.distinct, self.n_bins)
         edges = np.linspace(0, 1, self.n_bins + 1)
-        place = bins.uniform_bin(distinct.scores, edges)
-        positives = np.bincount(place, distinct.positives, self.n_bins)
-        weight = np.bincount(place, distinct.weight, self.n_bins)
+        sums = bin_sums(table, edges)
         inner = np.nextafter(edges[1:-1], np.inf)  # a bin holds its upper edge
-        return StepMap(distinct.classes, inner, _filled(positives.astype(np.float64), weight.astype(np.float64)))
+        return StepMap(table.classes, inner, _filled(sums.positives, sums.weight))
 
 
 def _equal_mass(distinct: ScoreTable, n_bins: int) -> StepMap:

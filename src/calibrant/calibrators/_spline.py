@@ -14,6 +14,7 @@ import numpy as np
 
 from calibrant._checks import Floats
 from calibrant._kernels import likelihood, smooth, spline
+from calibrant._kernels._one_thread import one_blas_thread
 from calibrant._parameters import Flag, Number, Rule, Seed, generator
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.calibrators._cross_fit import deal, most_folds
@@ -127,9 +128,10 @@ class SplineCalibration(BinaryCalibrator):
         knots = _knots(cells, self.n_knots)
         if len(knots) < 2:
             return self._flat(distinct, unit * knots[0])
-        curve = _Curve(cells, knots, unit)
-        chosen = curve.best_penalty() if folds >= 2 else len(PENALTIES) - 1
-        values, self.penalty_ = curve.fit_at(chosen, self.monotone)
+        with one_blas_thread():
+            curve = _Curve(cells, knots, unit)
+            chosen = curve.best_penalty() if folds >= 2 else len(PENALTIES) - 1
+            values, self.penalty_ = curve.fit_at(chosen, self.monotone)
         curvatures = spline.second_derivatives(knots, values)
         ends = () if self.from_logits else log_odds_ends(distinct)
         return SplineMap(distinct.classes, unit * knots, values, curvatures / unit**2, self.from_logits, *ends)

@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Floats, Label
-from calibrant._kernels import bins, isotonic, likelihood, newton
+from calibrant._kernels import bins, isotonic, newton
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows, ClassRows
 from calibrant.data._log_odds import fit_log_odds
@@ -276,9 +276,11 @@ def calibration_slope_intercept(
     """
     table = binary_input(y_true, y_prob, sample_weight, pos_label, what="calibration_slope_intercept")
     _checks.both_classes(table.total_positives, table.total_negatives, "calibration_slope_intercept")
-    z = fit_log_odds(table)
-    positives, weight = table.positives, table.weight
-    fit = newton.fit_logistic((z,), positives, weight)
+    on_line = table.with_scores(fit_log_odds(table))
+    fit: newton.LogisticFit = on_line.reduce(
+        lambda z, labels, weights: newton.fit_logistic_rows(z, labels, weights, 0.0, 1.0),
+        lambda z, positives, negatives: newton.fit_logistic((z,), positives, positives + negatives),
+    )
     if fit.outcome == newton.SEPARABLE:
         raise InputError(
             "The probabilities separate the classes, so the calibration slope is not finite. More rows would settle it."
@@ -287,22 +289,10 @@ def calibration_slope_intercept(
         raise InputError(
             "All probabilities are the same, so there is no calibration slope; compare their value with the event rate."
         )
-    return CalibrationLine(float(fit.coefficients[1]), float(fit.coefficients[0]), _shift(z, positives, weight))
-
-
-def _shift(z: Floats, positives: Floats, weight: Floats) -> float:
-    """The root a of `sum w expit(z + a) = positives`, by Newton steps inside a bracket."""
-    target, total = float(positives.sum()), float(weight.sum())
-    base = float(np.log(target) - np.log(total - target))
-    low, high = base - float(z.max()), base - float(z.min())
-    at = (low + high) / 2
-    for _ in range(100):
-        p = likelihood.expit(z + at)
-        excess, slope = float(weight @ p) - target, float(weight @ (p * (1 - p)))
-        low, high = (low, at) if excess > 0 else (at, high)
-        new = at - excess / slope if slope > 0 else (low + high) / 2
-        new = new if low <= new <= high else (low + high) / 2
-        if abs(new - at) <= 1e-15 * max(1.0, abs(at)):
-            return new
-        at = new
-    return at
+    shift: float = on_line.reduce(
+        lambda z, _, weights: newton.fit_shift(z, weights, table.total_positives, table.total_weight),
+        lambda z, positives, negatives: newton.fit_shift(
+            z, positives + negatives, table.total_positives, table.total_weight
+        ),
+    )
+    return CalibrationLine(float(fit.coefficients[1]), float(fit.coefficients[0]), shift)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._checks import Floats
-from calibrant._kernels import isotonic, likelihood
+from calibrant._kernels import isotonic, likelihood, lookup
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds
 from calibrant.metrics._calibration import calibration_slope_intercept
@@ -39,7 +39,7 @@ class Influence:
 
     def of(self, table: ScoreTable, scores: Floats, labels: Any) -> Floats:
         """The influence of each row."""
-        place = np.searchsorted(table.scores, scores)
+        place = lookup.places(scores, table.scores[1:])
         return np.where(labels == 1, self.positive[place], self.negative[place])
 
 

@@ -80,8 +80,7 @@ def expected_performance(
     p, weight = _read(y_prob, sample_weight)
     total, hits = float(weight.sum()), weight * p
     events = float(hits.sum())
-    distinct = ScoreTable._of_counts(p, hits, weight - hits, weight, weight, (0, 1)).distinct
-    auc = ranking.auc(distinct.positives, distinct.negatives) if 0 < events < total else None
+    auc = _expected_auc(p, weight) if 0 < events < total else None
     entropy = likelihood.neg_log_likelihood_counts(p, hits, weight - hits)
     brier = dot(hits, 1 - p)
     if threshold is None:
@@ -95,6 +94,14 @@ def expected_performance(
     return ExpectedPerformance(
         events / total, brier / total, entropy / total, auc, float(threshold), alerts / total, precision, recall
     )
+
+
+def _expected_auc(p: Floats, weight: Floats) -> float:
+    """Area under the ROC curve where each p stands for p of a positive and 1 - p of a negative row."""
+    alike = None if np.all(weight == 1) else weight
+    found = ranking.distinct_rows(p, np.zeros(len(p), dtype=np.uint8), alike)
+    hits = found.scores * found.negatives
+    return ranking.auc(hits, found.negatives - hits)
 
 
 def _read(y_prob: Any, sample_weight: Any) -> tuple[Floats, Floats]:

@@ -1,15 +1,20 @@
-"""Softmax and floored logarithms.
+"""Softmax and floored logarithms, of rows (n, K) and of columns (K, m).
 
-`softmax(L)_k = exp(L_k) / sum_j exp(L_j)`, invariant to a constant added to a row. May import NumPy only.
+`softmax(L)_k = exp(L_k) / sum_j exp(L_j)`, invariant to a constant added to a row. Maps work on columns, in blocks that
+fit the cache: sums over few classes are several times faster along the first axis. May import NumPy only.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+CELLS = 2**16
+"""Cells of a block of columns."""
 LOG_FLOOR = float(np.log(np.float64(np.finfo(np.float32).tiny)))
 
 
@@ -40,3 +45,34 @@ def log1p_floored(p: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         result: Floats = np.maximum(np.log1p(-p), LOG_FLOOR)
     return result
+
+
+def in_columns(rows: Floats, work: Callable[[Floats], Floats]) -> Floats:
+    """`work(columns)` of copies (K, m) of blocks of the rows, which it may write to, as rows again."""
+    out = np.empty(rows.shape)
+    width = max(16, CELLS // rows.shape[1])
+    for first in range(0, len(rows), width):
+        block = np.array(rows[first : first + width].T, dtype=np.float64, order="C")
+        out[first : first + width] = work(block).T
+    return out
+
+
+def softmax_columns(logits: Floats) -> Floats:
+    """The softmax of every column, in place."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        logits -= logits.max(axis=0)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=0)
+    return logits
+
+
+def scaled_columns(scores: Floats, from_logits: bool, beta: float) -> Floats:
+    """`beta L`, in place: L the logits, or the floored log of probabilities, less the greatest of the column."""
+    if not from_logits:
+        with np.errstate(divide="ignore"):
+            np.log(scores, out=scores)
+        np.maximum(scores, LOG_FLOOR, out=scores)
+    with np.errstate(over="ignore"):
+        scores -= scores.max(axis=0)
+        scores *= beta
+    return scores

@@ -36,14 +36,17 @@ class ClassIdentityMap(ClassMap):
         return p.copy() if self.mix == 0 else (1 - self.mix) * p + self.mix / p.shape[1]
 
 
-def _log_rows(scores: Floats, from_logits: bool, beta: float, mix: float) -> Floats:
-    """Log-probabilities (n, K) of scores, after the temperature and the mixture."""
-    logits = scores if from_logits else softmax.log_floored(scores)
-    with np.errstate(over="ignore"):
-        scaled = beta * (logits - logits.max(axis=1, keepdims=True))
+def _log_columns(scores: Floats, from_logits: bool, beta: float, mix: float) -> Floats:
+    """Log-probabilities (K, m) of columns of scores, after the temperature and the mixture."""
+    logs = softmax.scaled_columns(scores, from_logits, beta)
+    q = np.exp(logs)
+    total = q.sum(axis=0)
     if mix == 0:
-        return softmax.log_softmax(scaled)
-    return np.asarray(np.log((1 - mix) * softmax.softmax(scaled) + mix / scores.shape[1]))
+        logs -= np.log(total)
+        return logs
+    q *= (1 - mix) / total
+    q += mix / len(q)
+    return np.log(q, out=q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +69,13 @@ class VectorScalingMap(ClassMap):
         return "logit" if self.from_logits else "probability"
 
     def _apply_rows(self, scores: Floats) -> Floats:
-        logs = _log_rows(scores, self.from_logits, self.beta, self.mix)
-        logs *= self.weights
-        logs += self.intercepts
-        return softmax.softmax(logs)
+        def work(columns: Floats) -> Floats:
+            logs = _log_columns(columns, self.from_logits, self.beta, self.mix)
+            logs *= self.weights[:, None]
+            logs += self.intercepts[:, None]
+            return softmax.softmax_columns(logs)
+
+        return softmax.in_columns(scores, work)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +102,13 @@ class MatrixScalingMap(ClassMap):
         return "logit" if self.from_logits else "probability"
 
     def _apply_rows(self, scores: Floats) -> Floats:
-        logs = _log_rows(scores, self.from_logits, self.beta, self.mix)
+        def work(columns: Floats) -> Floats:
+            logs = self.weights @ _log_columns(columns, self.from_logits, self.beta, self.mix)
+            logs += self.intercepts[:, None]
+            return softmax.softmax_columns(logs)
+
         with one_blas_thread():
-            logs = logs @ self.weights.T
-        logs += self.intercepts
-        return softmax.softmax(logs)
+            return softmax.in_columns(scores, work)
 
 
 @dataclass(frozen=True, eq=False)

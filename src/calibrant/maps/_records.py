@@ -208,10 +208,13 @@ class _ClassTemperature(ClassMap):
         return self.record.reads
 
     def _apply_rows(self, scores: Floats) -> Floats:
-        logits = scores - scores.max(axis=1, keepdims=True) if self.record.from_logits else softmax.log_floored(scores)
-        with np.errstate(over="ignore"):
-            q = softmax.softmax(self.record.beta * logits)
-        return q if self.record.mix == 0 else (1 - self.record.mix) * q + self.record.mix / q.shape[1]
+        record = self.record
+
+        def work(columns: Floats) -> Floats:
+            q = softmax.softmax_columns(softmax.scaled_columns(columns, record.from_logits, record.beta))
+            return q if record.mix == 0 else (1 - record.mix) * q + record.mix / len(q)
+
+        return softmax.in_columns(scores, work)
 
 
 @dataclass(frozen=True, eq=False)

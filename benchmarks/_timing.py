@@ -47,6 +47,8 @@ class Row:
     bar: float | None
     peak: float
     floor: Floor | None = None
+    budget: float | None = None
+    """Seconds that were allowed."""
 
     @property
     def ratio(self) -> float | None:
@@ -109,6 +111,7 @@ def measure(
     peer_name: str = "scikit-learn",
     bar: float | None = None,
     floor: Floor | None = None,
+    budget: float | None = None,
 ) -> Row:
     """Time ours, the peer's and the floor in turn, with few repeats where a run is long."""
     repeats = 15 if rows <= 200_000 else 7 if rows <= 2_000_000 else 4
@@ -118,7 +121,8 @@ def measure(
     least = fastest(timed, repeats)
     if floor is not None and callable(floor.seconds):
         floor = Floor(floor.name, least[-1], floor.goal)
-    return Row(task, rows, least[0], None if peer is None else least[1], peer_name, bar, peak_megabytes(ours), floor)
+    taken = None if peer is None else least[1]
+    return Row(task, rows, least[0], taken, peer_name, bar, peak_megabytes(ours), floor, budget)
 
 
 def header(title: str) -> None:
@@ -133,13 +137,17 @@ def header(title: str) -> None:
 
 
 def print_rows(rows: list[Row]) -> None:
-    """A Markdown table; what was asked for stands behind a ratio: at least, and for the floor at most."""
+    """A Markdown table; what was asked for stands behind a figure: of a peer at least, of time and floor at most."""
     print("| task | rows | ours | ns a row | peer | peer's | peer / ours | floor | its time | ours / floor | peak MB |")
     print("|---|--:|--:|--:|---|--:|--:|---|--:|--:|--:|")
     for row in rows:
         peer = ("", "", "") if row.ratio is None else (row.peer_name, _time(row.peer or 0.0), _asked(row))
-        cells = [row.task, f"{row.rows:,}", _time(row.ours), f"{row.ours / row.rows * 1e9:.1f}", *peer]
+        cells = [row.task, f"{row.rows:,}", _time(row.ours) + _kept(row), f"{row.ours / row.rows * 1e9:.1f}", *peer]
         print("| " + " | ".join([*cells, *_of_floor(row), f"{row.peak:.0f}"]) + " |", flush=True)
+
+
+def _kept(row: Row) -> str:
+    return "" if row.budget is None else f" ({row.budget:g} s {'ok' if row.ours <= row.budget else 'MISSED'})"
 
 
 def _asked(row: Row) -> str:

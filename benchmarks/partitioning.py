@@ -1,4 +1,4 @@
-"""Recursive partitioning: seconds against budgets, how the cost grows, and what each option buys.
+"""Recursive partitioning: seconds against budgets and floors, how the cost grows, and what each option buys.
 
     python benchmarks/partitioning.py [--covertype FOLDER] [--only speed|growth|quality|claims|pictures]
 
@@ -14,17 +14,19 @@ import resource
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits, make_classification
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 import calibrant as ca
-from _timing import header
+from _timing import header, measure, passes, print_rows, sort
 from calibrant.calibrators._recursive_cells import simplex_grid
 
 Part = tuple[np.ndarray, np.ndarray]
@@ -67,13 +69,14 @@ def speed(folder: Path | None) -> None:
         ("10,000 x 4, auto", synthetic(10_000, 4), "auto", 30),
         ("100,000 x 3, auto", synthetic(100_000, 3), "auto", 120),
     ]
-    print("| task | split points | leaves | seconds | budget | peak MB of the process |")
-    print("|---|--:|--:|--:|--:|--:|")
+    print("| task | split points | leaves | seconds | budget | passes over the scores | peak MB of the process |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
     for name, rows, candidates, budget in tasks:
         seconds, fitted = timed(lambda c=candidates: ca.RecursivePartitioning(candidates=c), rows)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         cells = [name, f"{fitted.n_candidates_:,}", fitted.n_leaves_, f"{seconds:.2f}"]
-        cells += [f"{budget} {'ok' if seconds <= budget else 'MISSED'}", f"{peak:.0f}"]
+        cells += [f"{budget} {'ok' if seconds <= budget else 'MISSED'}"]
+        cells += [f"{seconds / passes(rows[0].size, 1).seconds:,.0f}", f"{peak:.0f}"]
         print("| " + " | ".join(map(str, cells)) + " |", flush=True)
     print()
 
@@ -88,10 +91,15 @@ def growth() -> None:
     for n, k, points in lines:
         seconds, fitted = timed(lambda c=points: ca.RecursivePartitioning(candidates=c), synthetic(n, k))
         print(f"| {n:,} | {k} | {len(points):,} | {fitted.n_leaves_} | {seconds:.2f} |", flush=True)
-    for n in (10_000, 100_000, 1_000_000):
+    print("\nTwo classes, every cut; the peer is scikit-learn's isotonic regression:\n")
+    found = []
+    for n in (100_000, 1_000_000, 2_000_000, 4_000_000):
         p, y = synthetic(n, 2)
-        seconds, fitted = timed(ca.RecursivePartitioning, (p[:, 1], y))
-        print(f"| {n:,} | 2 | every cut | {fitted.n_leaves_} | {seconds:.2f} |", flush=True)
+        ours, peer = ca.RecursivePartitioning(), IsotonicRegression()
+        scores = np.ascontiguousarray(p[:, 1])
+        call, other = partial(ours.fit, scores, y), partial(peer.fit, scores, y)
+        found.append(measure("two classes, every cut", n, call, other, floor=sort(scores)))
+    print_rows(found)
     print()
 
 

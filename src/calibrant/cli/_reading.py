@@ -16,6 +16,7 @@ from calibrant import _checks
 from calibrant._checks import PROBABILITY_TOLERANCE
 from calibrant.cli import _console
 from calibrant.data import ScoreTable
+from calibrant.data._columns import Columns
 from calibrant.data._engine import Engine
 from calibrant.data._files import read_binary
 from calibrant.data._source import open_source
@@ -42,7 +43,7 @@ class Request:
 
 
 class Rows(NamedTuple):
-    """The table, how many rows were left out because a cell was missing, and the group of each row of the table."""
+    """The table, how many rows were left out because a cell was missing, and the group of each entry of the table."""
 
     table: ScoreTable
     dropped: int
@@ -70,7 +71,8 @@ def read_rows(request: Request) -> Rows:
         groups = columns.groups
         if groups is not None:
             groups = groups.astype(str)
-            groups = groups if columns.weights is None else groups[columns.weights > 0]
+            if isinstance(columns, Columns) and columns.weights is not None:
+                groups = groups[columns.weights > 0]
         return Rows(ScoreTable._of_columns(columns), columns.dropped, groups)
 
 

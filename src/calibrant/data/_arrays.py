@@ -127,3 +127,25 @@ def read_class_rows(
     coded, found = _checks.class_labels(labels, array.shape[1], classes, names[1])
     weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
     return ClassRows(array, coded, _checks.weights(weights, len(array), names[0]), found).present()
+
+
+def read_counts(scores: Any, positives: Any, negatives: Any) -> tuple[Floats, Floats, Floats]:
+    """Scores with the weight of positives and of negatives at each, without those of weight zero."""
+    aligned(scores=scores, positives=positives, negatives=negatives)
+    columns = {
+        name: _checks.vector(array_of(values, name), name)
+        for name, values in (("scores", scores), ("positives", positives), ("negatives", negatives))
+    }
+    _checks.same_length(**columns)
+    for name in ("positives", "negatives"):
+        if columns[name].min() < 0:
+            row = int(np.argmax(columns[name] < 0))
+            raise InputError(f"{name} must not be negative: row {row} (counting from 0) is {columns[name][row]:g}.")
+    with np.errstate(over="ignore"):
+        total = columns["positives"] + columns["negatives"]
+        grand_total = float(total.sum())
+    if grand_total == 0:
+        raise InputError("positives and negatives are zero throughout: there is no row to learn from.")
+    _checks.total_weight(grand_total, "positives and negatives together")
+    kept = total > 0
+    return columns["scores"][kept], columns["positives"][kept], columns["negatives"][kept]

@@ -18,9 +18,9 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import PROBABILITY_TOLERANCE, ROW_SUM_TOLERANCE, Floats, Label
-from calibrant.data._columns import check_missing, column_index, label_apart
+from calibrant.data._columns import Sums, check_missing, column_index, label_apart
 from calibrant.data._frames import column_array, complete_rows
-from calibrant.data._grouped import MOST_LABELS, Sums, added_up, is_absent
+from calibrant.data._grouped import MOST_LABELS, added_up, is_absent
 from calibrant.errors import ColumnError, InputError, InputTypeError
 
 if TYPE_CHECKING:
@@ -54,10 +54,26 @@ class LazyClasses:
         """Sums by the greatest probability: is it the class of the first column that has it."""
         import narwhals as nw
 
+        hit = nw.col("code") == nw.col("first")
+        return _sums(self._ranked().select("weight", "score", hit=hit), max_distinct)
+
+    def decided(self) -> Floats:
+        """The weight of the rows of each class (lines) whose first greatest column is that of each class."""
+        import narwhals as nw
+
+        found = self._ranked().group_by("code", "first").agg(nw.col("weight").sum()).collect()
+        code, first, weight = (found.get_column(name).to_list() for name in ("code", "first", "weight"))
+        counts = np.zeros((len(self.classes), len(self.classes)))
+        counts[code, first] = weight
+        return counts
+
+    def _ranked(self) -> nw.LazyFrame[Any]:
+        """Code, weight, the greatest probability (score) and the first column that has it."""
+        import narwhals as nw
+
         scores = [nw.col(f"s{k}") for k in range(len(self.classes))]
         rows = self.rows.with_columns(score=nw.max_horizontal(*scores))
-        first = _first([score >= nw.col("score") for score in scores])
-        return _sums(rows.select("weight", "score", hit=nw.col("code") == first), max_distinct)
+        return rows.select("code", "weight", "score", first=_first([score >= nw.col("score") for score in scores]))
 
 
 def read_class_frame(
@@ -80,7 +96,9 @@ def read_class_frame(
         columns = [read.numbers[f"s{place}"] for place in range(k)]
         return FrameRows(np.column_stack(columns), read.labels, read.numbers.get("weight"))
     rows = _numbers(wrapped, names)
-    found = rows.group_by("label").agg(*_faults(k)).head(MOST_LABELS + 1).collect()
+    flags = _faults(k)
+    added = rows.select("label", **flags).group_by("label").agg(*(nw.col(name).sum() for name in flags))
+    found = added.head(MOST_LABELS + 1).collect()
     _refuse_gaps(rows, names, found, missing)
     _refuse_numbers(found)
     usable = np.array(found.get_column("whole").to_list()) > 0
@@ -145,8 +163,8 @@ def _one_if(condition: nw.Expr) -> nw.Expr:
     return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
 
 
-def _faults(k: int) -> list[nw.Expr]:
-    """Counts of rows: complete ones of weight above 0, those with a gap, and those with a number that cannot be."""
+def _faults(k: int) -> dict[str, nw.Expr]:
+    """1 for a complete row of weight above 0, for one with a gap, and for one with a number that cannot be, else 0."""
     import narwhals as nw
 
     scores, weight, lost = [nw.col(f"s{place}") for place in range(k)], nw.col("weight"), _lost(k)
@@ -154,14 +172,14 @@ def _faults(k: int) -> list[nw.Expr]:
     outside = (low < -PROBABILITY_TOLERANCE) | (high > 1 + PROBABILITY_TOLERANCE)
     total = _row_sum(scores)
     off = (total > 1 + ROW_SUM_TOLERANCE) | (total < 1 - ROW_SUM_TOLERANCE)
-    counted = {
+    flags = {
         "whole": ~lost & (weight > 0),
         "lost": lost,
         "wrong": ~lost & ((weight > LARGEST) | (weight < 0)),
         "outside": ~lost & outside,
         "off": ~lost & off,
     }
-    return [_one_if(condition).sum().alias(name) for name, condition in counted.items()]
+    return {name: _one_if(condition) for name, condition in flags.items()}
 
 
 def _refuse_gaps(rows: nw.LazyFrame[Any], names: dict[str, Hashable], found: Any, missing: str) -> None:

@@ -11,15 +11,18 @@ import difflib
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant._checks import Floats, Label, label_classes, shown
+from calibrant._checks import Classes, Floats, Label, label_classes, shown
 from calibrant.errors import ColumnError, InputError
 
 Missing = Literal["error", "drop"]
+
+MAX_DISTINCT = 5_000_000
+"""The most distinct scores of a table that an engine adds up, unless its maker says otherwise."""
 
 MISSING_MARKERS = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "-NaN", "NaT"),
@@ -40,6 +43,26 @@ class Columns:
     labels: NDArray[Any]
     weights: Floats | None
     classes: tuple[Label | None, ...]
+    dropped: int
+    groups: NDArray[Any] | None = None
+
+
+class Sums(NamedTuple):
+    """What rows add up to at each score, in no order."""
+
+    scores: Floats
+    positives: Floats
+    negatives: Floats
+    rows: Floats
+    squared_weights: Floats
+    classes: Classes
+
+
+@dataclass(frozen=True)
+class SummedColumns:
+    """Rows of a source added up by score, or by score and group; the rest as in `Columns`."""
+
+    sums: Sums
     dropped: int
     groups: NDArray[Any] | None = None
 

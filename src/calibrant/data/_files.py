@@ -1,8 +1,9 @@
 """Rows of a file as arrays: csv, tsv and txt, Parquet, JSON lines; gzipped, in parts, larger than memory.
 
 Two streaming passes: the first counts rows by distinct label and finds every cell that cannot be used; the second
-gives the numbers and the codes of the labels. Invariant: text becomes the double that Python's `float` gives, and
-nothing is dropped unless `missing="drop"` says so; beyond the resulting columns, memory is bounded.
+gives the numbers and the codes of the labels, or, of a binary file of more than `MOST_ROWS` rows, their sums by score.
+Invariant: text becomes the double that Python's `float` gives, and nothing is dropped unless `missing="drop"` says so;
+beyond the resulting columns, memory is bounded.
 May import NumPy, `calibrant._checks`, `calibrant.errors` and the modules of this folder that read.
 """
 
@@ -16,13 +17,24 @@ from typing import Any
 import numpy as np
 
 from calibrant._checks import shown
-from calibrant.data._columns import Columns, Missing, binary_codes, check_missing, class_codes, label_apart
+from calibrant.data._columns import (
+    Columns,
+    Missing,
+    SummedColumns,
+    binary_codes,
+    check_missing,
+    class_codes,
+    label_apart,
+)
 from calibrant.data._engine import Engine, Progress
 from calibrant.data._faults import refuse_bad_cells, refuse_missing
 from calibrant.data._source import Source, number_name, open_source, with_second_look
+from calibrant.data._summed_files import USUAL, Limits, sum_rows
 from calibrant.errors import ColumnError, InputError
 
 MOST_LABELS = 10_000
+MOST_ROWS = 20_000_000
+"""The most rows of a binary file that are kept as rows."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +64,23 @@ def read_binary(
     decimal: str | None = None,
     header: bool = True,
     progress: Progress | None = None,
-) -> Columns:
-    """Scores, 0/1 labels, weights and groups of a file; `classes` is (negative, positive)."""
+    limits: Limits = USUAL,
+) -> Columns | SummedColumns:
+    """Scores, 0/1 labels, weights and groups of a file, or their sums by score; `classes` is (negative, positive)."""
     check_missing(missing)
     with Engine(progress=progress) as engine:
         source = open_source(engine, path, separator, decimal, header)
         chosen = _choose(source, [(score, "score")], label, weight)
         chosen = replace(chosen, group=None if group is None else source.place(group, "group"))
 
-        def work(source: Source) -> Columns:
+        def work(source: Source) -> Columns | SummedColumns:
             cells = _distinct_labels(engine, source, chosen, missing)
             codes, classes = binary_codes([cell.label for cell in cells], pos_label, decimal)
-            return _read(engine, source, chosen, cells, codes, classes, missing)
+            if sum(cell.rows for cell in cells) <= MOST_ROWS:
+                return _read(engine, source, chosen, cells, codes, classes, missing)
+            sql, values, lost = _complete_rows(engine, source, chosen, cells, codes, missing)
+            weighted = None if weight is None else "n1"
+            return sum_rows(engine, sql, values, weighted, group is not None, classes, lost, limits)
 
         return with_second_look(engine, source, work)
 

@@ -1,43 +1,28 @@
-"""The score table of a lazy frame (Polars, DuckDB, Spark), added up by score in its engine.
+"""The score table of a lazy frame (Polars, DuckDB, Spark, Dask), added up by score in its engine.
 
 Two queries: the distinct labels with everything that cannot be used, then one group-by of the scores. Where there are
-more distinct scores than `max_distinct`, a third one adds up cells: of equal width h in log-odds for scores in [0, 1],
-else in sign(x) log(1 + |x| / u), u = min(1, max |x|). Exact 0 and 1 stay apart, and every cell keeps its exact mean
-score. Invariant: so no score moves by more than h on that scale, no log loss by more than h, no Brier score by more
-than h / 2, and the AUC by no more than half the share of pairs that share a cell.
-May import NumPy, narwhals, `calibrant._checks`, `calibrant.errors` and `calibrant.data._columns`.
+more distinct scores than `max_distinct`, a third one adds up cells (see `_cells` for what that may change).
+May import NumPy, narwhals, `calibrant._checks`, `calibrant.errors`, and `_cells` and `_columns` beside this file.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant import _checks
-from calibrant._checks import Classes, Floats, Label
-from calibrant.data._columns import check_missing, column_index, label_apart
+from calibrant._checks import Label
+from calibrant.data._cells import MORE, ONE, ZERO, Cells, Ends, cells_between, mean_scores, warn_of_cells
+from calibrant.data._columns import MAX_DISTINCT, Sums, check_missing, column_index, label_apart
 from calibrant.data._frames import column_array
-from calibrant.errors import ColumnError, DataWarning, InputError
+from calibrant.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-MAX_DISTINCT = 5_000_000
 MOST_LABELS = 10_000
-
-
-class Sums(NamedTuple):
-    """What rows add up to at each score, in no order."""
-
-    scores: Floats
-    positives: Floats
-    negatives: Floats
-    rows: Floats
-    squared_weights: Floats
-    classes: Classes
 
 
 def read_lazy(
@@ -148,50 +133,35 @@ def added_up(rows: nw.LazyFrame[Any], classes: tuple[Label | None, Label], max_d
 
     sums = (nw.col("hit").sum(), nw.col("weight").sum(), nw.len().alias("rows"), nw.col("square").sum())
     table = rows.group_by("score").agg(*sums).head(max_distinct + 1).collect()
-    width = 0.0
+    cells = None
     if len(table) > max_distinct:
-        cells, width = _cells(rows, max_distinct)
-        moved = cells.with_columns(moment=nw.col("weight") * nw.col("score"))
+        placed, cells = _in_cells(rows, max_distinct)
+        moved = placed.with_columns(moment=nw.col("weight") * nw.col("score"))
         table = moved.group_by("cell").agg(nw.col("moment").sum(), *sums).collect()
-        _warn(len(table), max_distinct, width)
+        warn_of_cells(len(table), max_distinct, cells.width, MORE)
     numbers = {name: column_array(table.get_column(name), name).astype(np.float64) for name in table.columns}
     weight, hit = numbers["weight"], numbers["hit"]
-    scores = numbers["moment"] / weight if width else numbers["score"]
+    scores = mean_scores(cells, numbers["cell"], numbers["moment"], weight) if cells else numbers["score"]
     _checks.weight_total(float(weight.sum()), float(numbers["rows"].sum()))
     misses = np.maximum(weight - hit, 0.0)
     return Sums(scores + 0.0, hit, misses, numbers["rows"], numbers["square"], classes)
 
 
-def _cells(rows: nw.LazyFrame[Any], most: int) -> tuple[nw.LazyFrame[Any], float]:
-    """The rows with the number of their cell, and the width of the cells."""
+def _in_cells(rows: nw.LazyFrame[Any], most: int) -> tuple[nw.LazyFrame[Any], Cells]:
+    """The rows with the number of their cell, and where the cells lie."""
     import narwhals as nw
 
     x = nw.col("score")
     inside = {"low": nw.when(x > 0).then(x).min(), "high": nw.when(x < 1).then(x).max()}
     ends = rows.select(x.min().alias("first"), x.max().alias("last"), **inside).collect()
-    first, last, low, high = (ends.get_column(name).to_list()[0] for name in ("first", "last", "low", "high"))
-    if first >= 0 and last <= 1:
-        left, right = (float(np.log(end) - np.log1p(-end)) for end in (low, high))
-        inner = x.clip(low, high)
-        scale = (inner / (1.0 - inner)).log()
+    cells = cells_between(Ends(*(ends.get_column(name).to_list()[0] for name in Ends._fields)), most)
+    if cells.unit is None:
+        inner = x.clip(cells.low, cells.high)
+        inside_cell = (((inner / (1.0 - inner)).log() - cells.left) / cells.width).round(0)
+        ones = nw.when(x >= 1).then(nw.lit(ONE)).otherwise(inside_cell)
+        cell = nw.when(x <= 0).then(nw.lit(ZERO)).otherwise(ones)
     else:
-        unit = min(1.0, max(abs(first), abs(last)))
-        left, right = (float(np.sign(end) * np.log1p(abs(end) / unit)) for end in (first, last))
-        size = (1.0 + x.abs() / unit).log()
+        size = (1.0 + x.abs() / cells.unit).log()
         scale = nw.when(x < 0).then(0.0 - size).otherwise(size)
-    width = (right - left) / max(most - 4, 1)
-    cell = ((scale - left) / width).round(0)
-    if first >= 0 and last <= 1:
-        ones = nw.when(x >= 1).then(nw.lit(-2.0)).otherwise(cell)
-        cell = nw.when(x <= 0).then(nw.lit(-1.0)).otherwise(ones)
-    return rows.with_columns(cell=cell), width
-
-
-def _warn(cells: int, max_distinct: int, width: float) -> None:
-    warnings.warn(
-        f"There are more than {max_distinct:,} distinct scores: they were added up to {cells:,} cells, each with its "
-        f"mean score, so this table is not exact. No score has moved by more than {width:.2g} on its log-odds (outside "
-        f"[0, 1]: relative to 1 + |score|). Give a larger max_distinct where the memory allows it.",
-        DataWarning,
-        stacklevel=5,
-    )
+        cell = ((scale - cells.left) / cells.width).round(0)
+    return rows.with_columns(cell=cell), cells

@@ -18,7 +18,8 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import Bytes, Classes, Floats, Label
 from calibrant._kernels import ranking
-from calibrant.data._arrays import BinaryRows, aligned, array_of, read_binary_rows
+from calibrant.data._arrays import BinaryRows, read_binary_rows, read_counts
+from calibrant.data._columns import MAX_DISTINCT, Columns, SummedColumns
 from calibrant.errors import InputError, InputTypeError
 
 ByRow = Callable[[Floats, Bytes, Floats | None], Any]
@@ -106,25 +107,9 @@ class ScoreTable:
         >>> ScoreTable.from_counts([0.1, 0.5], [2, 5], [8, 5]).n_rows
         20
         """
-        aligned(scores=scores, positives=positives, negatives=negatives)
-        columns = {
-            name: _checks.vector(array_of(values, name), name)
-            for name, values in (("scores", scores), ("positives", positives), ("negatives", negatives))
-        }
-        _checks.same_length(**columns)
-        for name in ("positives", "negatives"):
-            if columns[name].min() < 0:
-                row = int(np.argmax(columns[name] < 0))
-                raise InputError(f"{name} must not be negative: row {row} (counting from 0) is {columns[name][row]:g}.")
-        with np.errstate(over="ignore"):
-            total = columns["positives"] + columns["negatives"]
-            grand_total = float(total.sum())
-        if grand_total == 0:
-            raise InputError("positives and negatives are zero throughout: there is no row to learn from.")
-        _checks.total_weight(grand_total, "positives and negatives together")
-        kept = total > 0
-        scores, positives, negatives = (columns[name][kept] for name in columns)
-        return cls._of_counts(scores + 0.0, positives, negatives, total[kept], total[kept], (0, 1))
+        scores, positives, negatives = read_counts(scores, positives, negatives)
+        total = positives + negatives
+        return cls._of_counts(scores + 0.0, positives, negatives, total, total, (0, 1))
 
     @classmethod
     def from_frame(
@@ -136,9 +121,9 @@ class ScoreTable:
         weight: str | None = None,
         pos_label: Label | None = None,
         missing: Literal["error", "drop"] = "error",
-        max_distinct: int = 5_000_000,
+        max_distinct: int = MAX_DISTINCT,
     ) -> ScoreTable:
-        """Table of two or three columns of a frame: pandas, Polars (eager and lazy), PyArrow, DuckDB, Spark.
+        """Table of two or three columns of a frame: pandas, Polars (eager and lazy), PyArrow, DuckDB, Spark, Dask.
 
         A lazy frame is added up by score in its engine, and only the table comes back: two queries, and memory for
         the distinct scores. Beyond `max_distinct` of them, a third query adds up cells of equal width h in log-odds
@@ -189,8 +174,11 @@ class ScoreTable:
         separator: str | None = None,
         decimal: str | None = None,
         header: bool = True,
+        max_distinct: int = MAX_DISTINCT,
     ) -> ScoreTable:
         """Table of two or three columns of a file: csv, tsv, txt, Parquet, JSON lines; any of the texts gzipped.
+
+        Beyond 20,000,000 rows they are added up by score while they are read, so memory does not grow with the rows.
 
         Parameters
         ----------
@@ -206,32 +194,31 @@ class ScoreTable:
             For csv; `separator=";", decimal=","` reads European files.
         header : bool
             Whether the first line of a csv holds the names.
+        max_distinct : int
+            For files of more than 20,000,000 rows: as in `from_frame`.
 
         Raises
         ------
         ColumnError
             A column that is not there (the message lists those that are) or does not hold numbers.
         """
+        from calibrant.data._cells import MORE
         from calibrant.data._files import read_binary
+        from calibrant.data._summed_files import Limits
 
-        columns = read_binary(
-            path,
-            score=score,
-            label=label,
-            weight=weight,
-            pos_label=pos_label,
-            missing=missing,
-            separator=separator,
-            decimal=decimal,
-            header=header,
-        )
-        return cls._of_columns(columns)
+        columns: dict[str, Any] = {"score": score, "label": label, "weight": weight, "pos_label": pos_label}
+        written: dict[str, Any] = {"separator": separator, "decimal": decimal, "header": header}
+        limits = Limits(max_distinct, MORE)
+        return cls._of_columns(read_binary(path, **columns, missing=missing, **written, limits=limits))
 
     @classmethod
-    def _of_columns(cls, columns: Any) -> ScoreTable:
+    def _of_columns(cls, columns: Columns | SummedColumns) -> ScoreTable:
+        if isinstance(columns, SummedColumns):
+            return cls._of_counts(*columns.sums)
         scores = _checks.finite(columns.scores, "score")
         weights = _checks.weights(columns.weights, len(scores))
-        return cls._of_rows(BinaryRows(scores + 0.0, columns.labels, weights, columns.classes).present())
+        classes: Any = columns.classes
+        return cls._of_rows(BinaryRows(scores + 0.0, columns.labels, weights, classes).present())
 
     @classmethod
     def _of_rows(cls, rows: BinaryRows) -> ScoreTable:
@@ -330,10 +317,12 @@ class ScoreTable:
         if self._labels is not None:
             found = ranking.distinct_rows(self.scores, self._labels, self._weights)
         else:
-            found = ranking.distinct_counts(
-                self.scores, self.positives, self.negatives, self.rows, self.squared_weights
-            )
+            found = ranking.distinct_counts(self.scores, *self._sums)
         return ScoreTable._of_counts(*found, self.classes, ascending=True)
+
+    @property
+    def _sums(self) -> tuple[Floats, Floats, Floats, Floats]:
+        return self.positives, self.negatives, self.rows, self.squared_weights
 
     @cached_property
     def _auc(self) -> float:
@@ -350,9 +339,15 @@ class ScoreTable:
         """The same rows with other scores, for example calibrated ones (already checked, same length)."""
         if self._labels is not None:
             return ScoreTable._of_rows(BinaryRows(scores, self._labels, self._weights, self.classes))
-        return ScoreTable._of_counts(
-            scores, self.positives, self.negatives, self.rows, self.squared_weights, self.classes
-        )
+        return ScoreTable._of_counts(scores, *self._sums, self.classes)
+
+    def _at(self, places: Any) -> ScoreTable:
+        """The table of some of the entries."""
+        if self._labels is not None:
+            weights = None if self._weights is None else self._weights[places]
+            return ScoreTable._of_rows(BinaryRows(self.scores[places], self._labels[places], weights, self.classes))
+        positives, negatives, rows, squares = (sums[places] for sums in self._sums)
+        return ScoreTable._of_counts(self.scores[places], positives, negatives, rows, squares, self.classes)
 
     def __add__(self, other: object) -> ScoreTable:
         """The table of both sets of rows together."""
@@ -365,11 +360,8 @@ class ScoreTable:
             unweighted = self._weights is None and other._weights is None
             weights = None if unweighted else np.concatenate([self.weight, other.weight])
             return ScoreTable._of_rows(BinaryRows(scores, labels, weights, classes))
-        positives, negatives, rows, squared_weights = (
-            np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("positives", "negatives", "rows", "squared_weights")
-        )
-        return ScoreTable._of_counts(scores, positives, negatives, rows, squared_weights, classes)
+        positives, negatives, rows, squares = (np.concatenate(pair) for pair in zip(self._sums, other._sums))
+        return ScoreTable._of_counts(scores, positives, negatives, rows, squares, classes)
 
     def __radd__(self, other: object) -> ScoreTable:
         """`sum(tables)`, which starts from 0."""
@@ -379,8 +371,8 @@ class ScoreTable:
         return len(self.scores)
 
     def __repr__(self) -> str:
-        sorted_already = self._ascending or "distinct" in self.__dict__
-        distinct = f", {len(self.distinct):,} distinct scores" if sorted_already else ""
+        known = self._ascending or "distinct" in self.__dict__
+        distinct = f", {len(self.distinct):,} distinct scores" if known else ""
         weight = "" if self.total_weight == self.n_rows else f", total weight {self.total_weight:,.6g}"
         return (
             f"ScoreTable({_checks.plural(self.n_rows, 'row')}{distinct}{weight}, prevalence {self.prevalence:.4g}, "

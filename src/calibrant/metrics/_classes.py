@@ -18,11 +18,11 @@ from calibrant._checks import Floats, Label
 from calibrant._kernels import ranking
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows, array_of
-from calibrant.data._grouped import MAX_DISTINCT
+from calibrant.data._columns import MAX_DISTINCT
 from calibrant.errors import InputError
 from calibrant.metrics._calibration import ReliabilityCurve, _column_table, _curve, _top_label_table
 from calibrant.metrics._inputs import FrameColumns, class_input, class_rows, row_weights
-from calibrant.metrics._scores import _one_of
+from calibrant.metrics._scores import _one_of, brier_score
 
 
 def class_tables(
@@ -243,22 +243,27 @@ def class_summary(
     """
     _one_of("strategy", strategy, ("uniform", "quantile"))
     rows = class_rows(y_true, y_prob, sample_weight, labels, "class_summary")
-    k, weights = rows.scores.shape[1], row_weights(rows)
+    k = rows.scores.shape[1]
     tables = [_column_table(rows, one) for one in range(k)]
-    counts = _counts(rows.labels, rows.scores.argmax(axis=1), weights, k)
+    counts = _counts(rows.labels, rows.scores.argmax(axis=1), row_weights(rows), k)
+    return summary_of_tables(rows.classes, tables, counts, n_bins, strategy)
+
+
+def summary_of_tables(
+    labels: tuple[Label, ...], tables: Sequence[ScoreTable], counts: Floats, n_bins: int, strategy: Any
+) -> ClassSummary:
+    """The summary from a table per class, and the weight of the rows of each class (lines) by their likeliest class."""
     weight, predicted, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
-    total = float(weights.sum())
-    members = np.zeros(rows.scores.shape)
-    members[np.arange(len(members)), rows.labels] = 1.0
+    total = float(weight.sum())
     with np.errstate(invalid="ignore"):
         recall, precision = right / weight, right / predicted
     return ClassSummary(
-        labels=rows.classes,
+        labels=labels,
         weight=weight,
         observed_rate=weight / total,
-        mean_predicted=weights @ rows.scores / total,
+        mean_predicted=np.array([float(table.weight @ table.scores) for table in tables]) / total,
         calibration_error=np.array([_curve(table, n_bins, strategy).calibration_error() for table in tables]),
-        brier=weights @ (rows.scores - members) ** 2 / total,
+        brier=np.array([brier_score(table) for table in tables]),
         roc_auc=np.array([_area(table) for table in tables]),
         predicted=predicted,
         recall=recall,

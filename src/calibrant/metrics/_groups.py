@@ -15,8 +15,8 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import Floats, Label
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import BinaryRows, aligned, array_of
-from calibrant.errors import InputError, InputTypeError
+from calibrant.data._arrays import aligned, array_of
+from calibrant.errors import InputTypeError
 from calibrant.metrics._design import Design
 from calibrant.metrics._inputs import binary_input
 from calibrant.metrics._intervals import Estimate, inner_share
@@ -155,21 +155,12 @@ def _kept(groups: Any, sample_weight: Any) -> Any:
 
 
 def split_table(table: ScoreTable, groups: Any) -> dict[Any, ScoreTable]:
-    """The table of each segment, by name."""
+    """The table of each segment, by name; `groups` names the segment of each entry of the table."""
     _checks.same_length(groups=np.atleast_1d(groups), y_prob=table.scores)
     names, codes = _checks.distinct_labels(groups, "groups")
-    if table._labels is None:
-        raise InputError("Groups need rows: a table of counts no longer knows which row was whose.")
     order = np.argsort(codes, kind="stable")
     cuts = np.searchsorted(codes[order], np.arange(1, len(names)))
-    parts = np.split(order, cuts)
-    weights = table._weights
-    return {
-        _checks.plain_label(name): ScoreTable._of_rows(
-            BinaryRows(table.scores[at], table._labels[at], None if weights is None else weights[at], table.classes)
-        )
-        for name, at in zip(names, parts)
-    }
+    return {_checks.plain_label(name): table._at(at) for name, at in zip(names, np.split(order, cuts))}
 
 
 def grouped_evidence(tables: dict[Any, ScoreTable], margin: float, confidence: float) -> GroupedEvidence:

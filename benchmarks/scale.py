@@ -1,16 +1,19 @@
-"""Parquet of many rows, made in pieces: the table, the fits and the measures, with time and peak memory of each.
+"""Parquet of many rows, made in pieces: the table, the fits, the measures and the commands, with time and peak memory.
 
-Run `python benchmarks/scale.py [rows, by default 100_000_000] [folder]`. Every line is a process of its own, which
-builds the table from the files first; peak memory is that of the whole process.
+Run `python benchmarks/scale.py [rows ...] [--folder FOLDER] [--short]`, by default 100_000_000 and 300_000_000 rows.
+Every line is a process of its own, from start to end, which reads the files first; peak memory is that of the whole
+process. The floor is one scan of the two columns in DuckDB with two threads. `--short` leaves out the lazy frames.
 """
 
 from __future__ import annotations
 
-import resource
+import argparse
+import os
 import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,17 +21,25 @@ from typing import Any
 from _timing import header
 
 PIECE = 5_000_000
-SOURCES = ("file", "duckdb", "polars")
+LAZY = ("duckdb", "polars")
+TASKS = ("table", "Platt", "beta", "isotonic", "measures")
+COMMANDS = {
+    "report": ["report", "{rows}", "--label", "y", "--output", "{page}"],
+    "evaluate": ["evaluate", "{rows}", "--label", "y", "--json"],
+    "fit --method auto": ["fit", "{rows}", "--label", "y", "--method", "auto", "--output", "{map}"],
+    "apply": ["apply", "{map}", "{rows}", "--output", "{scored}"],
+}
 
 
-def make(folder: Path, rows: int) -> None:
-    """Scores with four digits of log-odds, so that millions of rows share tens of thousands of scores."""
+def make(folder: Path, rows: int, digits: int | None) -> None:
+    """Scores with some digits of log-odds, so that many rows share a score, or with all of them."""
     import duckdb
 
+    normal = "3 * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()) - 1"
+    z = normal if digits is None else f"round({normal}, {digits})"
     for piece in range(0, rows, PIECE):
         many = min(PIECE, rows - piece)
         target = folder / f"{piece // PIECE:04d}.parquet"
-        z = "round(3 * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()) - 1, 4)"
         with duckdb.connect(config={"threads": 2}) as engine:
             engine.execute(f"SELECT setseed({piece / rows})")
             engine.execute(
@@ -67,28 +78,63 @@ def tasks() -> dict[str, Callable[[Any], Any]]:
 
 
 def one(source: str, task: str, folder: Path) -> None:
-    """Run in a process of its own: print the seconds of the table and of the task, and the peak in MB."""
+    """Run in a process of its own."""
+    if source == "floor":
+        import duckdb
+
+        with duckdb.connect(config={"threads": 2}) as engine:
+            engine.execute(f"SELECT sum(p), sum(y) FROM '{folder}/*.parquet'").fetchall()
+        return
+    warnings.simplefilter("ignore")
+    tasks()[task](table_of(source, folder))
+
+
+def run(command: list[str], rows: int, source: str, task: str) -> None:
+    """Run a process and print its line of the table."""
     start = time.perf_counter()
-    table = table_of(source, folder)
-    read = time.perf_counter()
-    tasks()[task](table)
-    end = time.perf_counter()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{read - start:.2f} {end - read:.2f} {peak:.0f} {len(table)}")
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+        _, status, used = os.wait4(process.pid, 0)
+        if status:
+            said.seek(0)
+            raise SystemExit(f"{' '.join(command)} failed: {said.read().decode()}")
+    spent = time.perf_counter() - start
+    print(f"| {rows:,} | {source} | {task} | {spent:.1f} | {used.ru_maxrss / 1024:,.0f} |", flush=True)
+
+
+def measured(folder: Path, rows: int, kind: str, short: bool) -> None:
+    """The lines of one set of files."""
+    this = [sys.executable, __file__, "--one"]
+    run([*this, "floor", "scan", str(folder)], rows, kind, "one scan (floor)")
+    for task in TASKS:
+        run([*this, "file", task, str(folder)], rows, kind, task)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+        names = {"rows": folder, "page": f"{place}/page.html", "map": f"{place}/map.json"}
+        names["scored"] = f"{place}/scored.parquet"
+        for name, words in COMMANDS.items():
+            command = [sys.executable, "-m", "calibrant", *(word.format(**names) for word in words), "--score", "p"]
+            run(command, rows, kind, f"`calibrant {name}`")
+    for source in () if short else LAZY:
+        for task in ("table", "measures"):
+            run([*this, source, task, str(folder)], rows, f"{kind}, {source}", task)
 
 
 def main() -> None:
-    rows = int(sys.argv[1].replace("_", "")) if len(sys.argv) > 1 else 100_000_000
-    with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as place:
-        start = time.perf_counter()
-        make(Path(place), rows)
-        header(f"{rows:,} rows of Parquet, made in {time.perf_counter() - start:.0f} s")
-        print("| table from | task | table, s | task, s | peak MB | entries of the table |\n|---|---|--:|--:|--:|--:|")
-        for source in SOURCES:
-            for task in ("table", "Platt", "beta", "isotonic", "measures"):
-                command = [sys.executable, __file__, "--one", source, task, place]
-                done = subprocess.run(command, check=True, capture_output=True, text=True)
-                print("| " + " | ".join([source, task, *done.stdout.split()]) + " |", flush=True)
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("rows", nargs="*", type=lambda text: int(text.replace("_", "")))
+    options.add_argument("--folder")
+    options.add_argument("--short", action="store_true")
+    given = options.parse_args()
+    header("Files larger than memory")
+    print(f"Load of the machine when it began: {os.getloadavg()[0]:.1f}\n")
+    print("| rows | scores | task, as a whole process | seconds | peak MB |\n|--:|---|---|--:|--:|")
+    for rows in given.rows or (100_000_000, 300_000_000):
+        for kind, digits in (("four digits of log-odds", 4), ("all different", None)):
+            with tempfile.TemporaryDirectory(dir=given.folder) as place:
+                folder = Path(place) / "rows"
+                folder.mkdir()
+                make(folder, rows, digits)
+                measured(folder, rows, kind, given.short)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from calibrant._parameters import generator
 from calibrant.data import ScoreTable
 from calibrant.errors import InputError
 
-MOST_PIECES = 200_000_000
+MOST_PIECES = 5_000_000
+"""Beyond so many each cell is dealt on its own: folds then differ by a few per thousand, and no list of rows is made."""
 
 
 def fold_tables(table: ScoreTable, n_folds: int, rng: np.random.Generator) -> Iterator[tuple[ScoreTable, ScoreTable]]:
@@ -63,7 +64,7 @@ class Dealt(NamedTuple):
 
 
 def deal(weight: Floats, n_folds: int, rng: np.random.Generator) -> Dealt:
-    """Deal each cell's weight to folds of equal size, in pieces, at random."""
+    """Deal each cell's weight to folds of equal size (of many pieces: nearly equal), in pieces, at random."""
     pieces = _pieces(weight)
     unit = weight / np.maximum(pieces, 1)
     if pieces.sum() > MOST_PIECES:

@@ -61,8 +61,19 @@ def test_weights_of_any_size(scale):
     rng = np.random.default_rng(0)
     weights = rng.integers(1, 5, 40) * scale
     positives = weights * rng.integers(0, 2, 40)
-    exact = min_max(positives, weights)
-    assert spread(isotonic.pool_adjacent(positives, weights)) == pytest.approx([float(v) for v in exact], rel=1e-13)
+    exact = pytest.approx([float(value) for value in min_max(positives, weights)], rel=1e-13)
+    assert spread(isotonic.pool_adjacent(positives, weights)) == exact
+    assert spread(isotonic.pool_counts(positives, weights - positives)) == exact
+
+
+def test_many_weights_of_any_size():
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 5, MANY + 1).astype(float)
+    positives = weights * rng.integers(0, 2, MANY + 1)
+    expected = isotonic.pool_adjacent(positives, weights)
+    for scale in (2.0**-900, 2.0**900):
+        for ours, same in zip(isotonic.pool_counts(positives * scale, (weights - positives) * scale), expected):
+            assert_array_equal(ours, same)
 
 
 def test_equal_means_pool():
@@ -91,7 +102,10 @@ def test_compiled_halves_pool_like_the_plain_loop(shape, n):
     few, many = isotonic._pool_few(positives, weights), isotonic._pool_many(positives, weights)
     for plain, compiled in zip(few, many):
         assert_array_equal(compiled, plain)
-    assert_blocks(isotonic.pool_adjacent(positives, weights), n)
+    blocks = isotonic.pool_adjacent(positives, weights)
+    assert_blocks(blocks, n)
+    for ours, same in zip(isotonic.pool_counts(positives, weights - positives), blocks):
+        assert_array_equal(ours, same)
 
 
 def test_distinct_means_stay_apart_in_many_blocks():

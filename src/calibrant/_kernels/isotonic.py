@@ -17,7 +17,7 @@ from calibrant._kernels.lookup import count_below, grid
 
 Floats = NDArray[np.float64]
 BLOCK = 2**13
-PIECE = 2**16
+PIECE = 2**15
 Stack = tuple[NDArray[np.int64], Floats, Floats]
 """Last index, sum of positives and total weight of each block."""
 
@@ -37,7 +37,19 @@ def pool_adjacent(positives: Floats, weights: Floats) -> Blocks:
     if largest and not 1e-100 < largest < 1e100:  # products of sums must neither vanish nor overflow
         power = -int(np.frexp(largest)[1])
         positives, weights = np.ldexp(positives, power), np.ldexp(weights, power)
-    ends, hits, totals = (_pool_many if size >= MANY else _pool_few)(positives, weights)
+    return _blocks(*(_pool_many if size >= MANY else _pool_few)(positives, weights))
+
+
+def pool_counts(positives: Floats, negatives: Floats) -> Blocks:
+    """The same, given positives and negatives, whose sum is never held for all scores at once."""
+    size = len(negatives)
+    most = float(positives.max(initial=0.0)) + float(negatives.max(initial=0.0))
+    if size < MANY or not 1e-100 < most < 1e100:
+        return pool_adjacent(positives, positives + negatives)
+    return _blocks(*_pool_many(positives, negatives, counts=True))
+
+
+def _blocks(ends: NDArray[np.int64], hits: Floats, totals: Floats) -> Blocks:
     values = hits / totals
     while len(values) > 1 and np.any(values[1:] <= values[:-1]):  # means that differ by less than a float can say
         first = np.flatnonzero(np.concatenate(([True], values[1:] > values[:-1])))
@@ -82,28 +94,33 @@ def _pool_few(positives: Floats, weights: Floats) -> Stack:
     return np.array(ends[:count], dtype=np.int64), np.array(hits[:count]), np.array(totals[:count])
 
 
-def _pool_many(positives: Floats, weights: Floats) -> Stack:
-    """Pool pieces, whose room stays in the cache, then the blocks of all pieces together."""
+def _pool_many(positives: Floats, others: Floats, counts: bool = False) -> Stack:
+    """Pool pieces, whose room stays in the cache, then the blocks of all pieces together.
+
+    `others` are the weights, or with `counts` the negatives.
+    """
 
     def half(first: int, last: int) -> list[Stack]:
         room = np.empty(PIECE, dtype=np.int64), np.empty(PIECE), np.empty(PIECE)
         return [
-            _pool_piece(positives, weights, begin, min(begin + PIECE, last), room)
+            _pool_piece(positives, others, slice(begin, min(begin + PIECE, last)), room, counts)
             for begin in range(first, last, PIECE)
         ]
 
-    pieces = [piece for some in in_two(half, len(weights)) for piece in some]
+    pieces = [piece for some in in_two(half, len(others)) for piece in some]
     ends, hits, totals = (np.concatenate(columns) for columns in zip(*pieces))
-    room = np.empty(len(ends), dtype=np.int64)
-    count = int(_pool(hits, totals, room, hits, totals))
-    return ends[room[:count]], hits[:count], totals[:count]
+    places = np.empty(len(ends), dtype=np.int64)
+    count = int(_pool(hits, totals, places, hits, totals))
+    return ends[places[:count]], hits[:count], totals[:count]
 
 
-def _pool_piece(positives: Floats, weights: Floats, begin: int, end: int, room: Stack) -> Stack:
+def _pool_piece(positives: Floats, others: Floats, at: slice, room: Stack, counts: bool) -> Stack:
     """Join falling neighbours three times over, which leaves a twentieth of them, then pool the rest in place."""
     places, hits, totals = room
-    positives, weights = positives[begin:end], weights[begin:end]
-    ends = np.arange(begin, end)
+    positives, weights = positives[at], others[at]
+    if counts:
+        weights = np.add(positives, weights, out=totals[: at.stop - at.start])
+    ends = np.arange(at.start, at.stop)
     for step in (_join, _join, _join, _pool):
         count = int(step(positives, weights, *room))
         positives, weights, ends = hits[:count], totals[:count], ends[places[:count]]

@@ -20,7 +20,7 @@ from calibrant.data import ScoreTable
 from calibrant.errors import InputError
 
 MOST_PIECES = 5_000_000
-"""Beyond so many each cell is dealt on its own: folds then differ by a few per thousand, and no list of rows is made."""
+"""Beyond so many, each cell is dealt on its own: folds differ by a few per thousand, and no list of rows is made."""
 
 
 def fold_tables(table: ScoreTable, n_folds: int, rng: np.random.Generator) -> Iterator[tuple[ScoreTable, ScoreTable]]:

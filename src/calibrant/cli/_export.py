@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from calibrant._checks import shown
 from calibrant.cli import _options as options
 from calibrant.errors import InputError
 
@@ -131,6 +130,8 @@ class _ManyClasses(NamedTuple):
 
     def query(self, record: Map, score: str | None, dialect: Any) -> str:
         """SQL of a map of K classes."""
+        from calibrant._checks import shown
+
         if score is not None or not self.scores:
             raise InputError(
                 f"The map has {len(record.classes)} classes: name their columns with --scores, in the order "

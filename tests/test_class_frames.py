@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 import calibrant as ca
+from calibrant.data._class_frames import read_class_frame
 from calibrant.errors import ColumnError, DataWarning, InputError, InputTypeError
-from test_same_answer import assert_same, every_frame, every_lazy
+from test_same_answer import LAZY, SPARK, assert_same, every_frame, every_lazy
 
+in_engine = pytest.mark.parametrize(
+    "make", [*(pytest.param(make, id=name) for name, make in LAZY.items() if name != "dask"), SPARK]
+)
 NAMES = ["fox", "cat", "owl", "dog"]
 
 
@@ -71,8 +75,6 @@ def test_sums_of_rows_of_any_length(make, k):
 
 @pytest.mark.parametrize("k", [130, 300])
 def test_hundreds_of_classes(k):
-    from test_same_answer import LAZY
-
     p, y, _ = rows_of(k, n=60, seed=k, digits=6)
     options = {"scores": scores_of(k), "label": "y"}
     for make in LAZY.values():
@@ -113,7 +115,7 @@ def test_missing_values_are_refused_or_left_out(make):
     assert_all_same(frame, p[kept], words, w[kept] + 1, NAMES[:3], missing="drop")
 
 
-@every_lazy
+@in_engine
 def test_what_cannot_be_used(make):
     p, y, w = rows_of(3, n=20)
     data = {**columns_of(p, y, w), "far": p[:, 0] + 2, "low": np.where(w > 1, -1.0, 1.0), "half": p[:, 0] / 2}
@@ -137,7 +139,7 @@ def test_what_cannot_be_used(make):
             ca.class_tables(frame, **{"label": "y", **options})
 
 
-@every_lazy
+@in_engine
 def test_cells_beyond_max_distinct(make):
     p, y, w = rows_of(3, n=2000, digits=9)
     frame = make(columns_of(p, y, w))
@@ -153,6 +155,14 @@ def test_cells_beyond_max_distinct(make):
     exact = ca.top_label_table(y, p, sample_weight=w)
     assert len(top) <= 100
     np.testing.assert_allclose(top.scores @ top.weight, exact.scores @ exact.weight, rtol=1e-12)
+
+
+@in_engine
+def test_what_the_likeliest_class_was(make):
+    p, y, w = rows_of()
+    names = scores_of(4)
+    read = read_class_frame(make(columns_of(p, y, w)), names, "y", "w", None, "error")
+    np.testing.assert_array_equal(read.decided(), ca.confusion_matrix(y, p, sample_weight=w).weights)
 
 
 def test_columns_are_named_once():

@@ -84,6 +84,70 @@ def test_what_a_block_cannot_hold_is_named_by_its_row_of_the_file(monkeypatch: p
     assert not Path("map.json").exists()
 
 
+def evaluated(*words: str) -> dict[str, object]:
+    done = run("evaluate", *words, "--json")
+    assert done.code == 0, done.err
+    found: dict[str, object] = json.loads(done.out)
+    return found
+
+
+def assert_close(found: object, expected: object, rel: float) -> None:
+    """The same keys and, nearly, the same numbers, all the way down."""
+    if isinstance(expected, dict):
+        assert isinstance(found, dict)
+        assert found.keys() == expected.keys()
+        for key, value in expected.items():
+            assert_close(found[key], value, rel)
+    elif isinstance(expected, list):
+        assert isinstance(found, list)
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            assert_close(one, other, rel)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=rel, abs=1e-12)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("with_map", [False, True])
+def test_evaluate_in_the_engine_gives_what_it_gives_in_memory(with_map: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_classes()
+    assert run("fit", "in.csv", *ASK, "--method", "svs").code == 0
+    words = ("in.csv", *ASK, *(("--map", "map.json") if with_map else ()))
+    expected, said = evaluated(*words), run("evaluate", *words).out
+    low_limit(monkeypatch)
+    assert_close(evaluated(*words), expected, 1e-12)
+    assert run("evaluate", *words).out == said
+
+
+def test_evaluate_with_weights_gaps_and_exact_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    p, y, w = rng.dirichlet(np.ones(3), 300), rng.integers(0, 3, 300), rng.integers(0, 3, 300)
+    p[5], y[5], w[5] = [1.0, 0.0, 0.0], 1, 2
+    cells = {f"p{k}": list(map(repr, p[:, k].tolist())) for k in range(3)}
+    cells["p1"][7] = ""
+    write("in.csv", {**cells, "y": y.tolist(), "w": w.tolist()})
+    words = ("in.csv", "--scores", "p*", "--label", "y", "--weight", "w", "--missing", "drop")
+    expected = evaluated(*words)
+    assert expected["log_loss"] is None
+    low_limit(monkeypatch)
+    assert_close(evaluated(*words), expected, 1e-12)
+
+
+def test_evaluate_with_more_distinct_scores_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_classes(n=2000)
+    words = ("in.csv", *ASK)
+    expected = evaluated(*words)
+    low_limit(monkeypatch)
+    monkeypatch.setattr(_class_large, "MOST_DISTINCT", 1000)
+    done = run("evaluate", *words, "--json")
+    assert "not exact" in done.err
+    found = json.loads(done.out)
+    for name in ("log_loss", "brier_score", "accuracy", "mean_confidence"):
+        assert found[name] == pytest.approx(expected[name], rel=0.01)
+    assert found["confusion"] == expected["confusion"]
+
+
 @pytest.mark.parametrize("words", [("fit",), ("fit", "--method", "one-versus-rest:affine"), ("report",)])
 def test_what_needs_all_rows_is_refused_where_memory_would_not_do(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

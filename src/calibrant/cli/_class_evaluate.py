@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant import _checks, metrics
+from calibrant._checks import Floats, Label
 from calibrant.cli import _class_large, _console
 from calibrant.cli._class_apply import mapped
 from calibrant.cli._class_reading import (
     ClassRequest,
-    ManyRows,
+    RowCounts,
+    ScoreColumns,
     checked_scores,
     class_rows_read,
     counts_of,
@@ -30,8 +34,9 @@ from calibrant.cli._evaluation import BinnedError, binned_error
 from calibrant.cli._fit import finite_only
 from calibrant.cli._words import number, percent
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import ClassRows
-from calibrant.maps import load_map
+from calibrant.errors import CalibrantWarning
+from calibrant.maps import Map, load_map
+from calibrant.metrics._classes import summary_of_tables
 
 MOST_CLASSES, MOST_CONFUSIONS = 20, 10
 
@@ -53,43 +58,82 @@ def run_class_evaluate(request: ClassRequest, *, map_path: Path | None, n_bins: 
     """Read, map if asked, measure, tell."""
     record = None if map_path is None else load_map(map_path)
     columns = score_columns(request)
-    _class_large.refuse_what_does_not_fit(
-        _class_large.bytes_of(request, columns), "evaluate", "Take a sample of the rows for it."
-    )
-    read = read_class_file(request, columns, "probability" if record is None else "score")
-    if record is not None and map_path is not None:
-        made = mapped(record, read.columns, read.rows.scores, map_path)
-        read = read._replace(rows=read.rows._replace(scores=made))
+    large = _class_large.bytes_of(request, columns) > _class_large.LARGE
+    counts, tables = (_in_engine if large else _at_once)(request, columns, record, map_path)
     with _console.working("Measuring"):
-        rows = read.rows
-        found = _evaluation(rows._replace(scores=checked_scores(rows.scores, "probability")), n_bins)
+        found = _evaluation(counts.classes, tables, n_bins)
     if as_json:
-        content = finite_only(_as_dict(request, read, map_path, found))
+        content = finite_only(_as_dict(request, columns, counts, map_path, found))
         _console.show_raw(json.dumps(content, ensure_ascii=False, indent=1))
         return
-    _console.show(class_rows_read(counts_of(read), request.file.path.name))
+    _console.show(class_rows_read(counts, request.file.path.name))
     if map_path is not None:
         _console.show(f"Scores are mapped by {map_path}; judge a map on rows that it was not fitted on.")
-    _tell(read.rows, found, n_bins)
+    _tell(counts.classes, found, n_bins)
 
 
 # ---------------------------------------------------------------- measuring
 
 
-def _evaluation(rows: ClassRows, n_bins: int) -> ClassEvaluation:
-    y, p, w = rows.labels, rows.scores, rows.weights
-    top = metrics.top_label_table(y, p, sample_weight=w)
-    summary = metrics.class_summary(y, p, n_bins=n_bins, sample_weight=w)
+class ClassTables(NamedTuple):
+    """The table of the top label, that of each class, and the weight by class and likeliest class."""
+
+    top: ScoreTable
+    by_class: Sequence[ScoreTable]
+    decided: Floats
+
+
+def _at_once(
+    request: ClassRequest, columns: ScoreColumns, record: Map | None, map_path: Path | None
+) -> tuple[RowCounts, ClassTables]:
+    """The tables of rows in memory."""
+    read = read_class_file(request, columns, "probability" if record is None else "score")
+    y, p, w = read.rows.labels, read.rows.scores, read.rows.weights
+    if record is not None and map_path is not None:
+        p = checked_scores(mapped(record, columns, p, map_path), "probability")
     tables = metrics.class_tables(y, p, sample_weight=w)
-    log_loss, reasons = metrics.log_loss(y, p, sample_weight=w), {}
+    top = metrics.top_label_table(y, p, sample_weight=w)
+    return counts_of(read), ClassTables(top, tables, metrics.confusion_matrix(y, p, sample_weight=w).weights)
+
+
+def _in_engine(
+    request: ClassRequest, columns: ScoreColumns, record: Map | None, map_path: Path | None
+) -> tuple[RowCounts, ClassTables]:
+    """The tables of rows that stay in the engine; beyond so many distinct scores they have cells, which is told."""
+
+    def make(scores: Floats, before: int) -> Floats:
+        if record is None or map_path is None:
+            return checked_scores(scores, "probability", before)
+        return np.asarray(mapped(record, columns, scores, map_path))
+
+    with _class_large.staged_file(request, columns) as staged, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with _console.working(f"Adding up {_checks.plural(staged.size, 'row')}"):
+            rows = staged.lazy(make)
+            k = len(staged.classes)
+            top = ScoreTable._of_counts(*rows.top(_class_large.MOST_DISTINCT))
+            each = _class_large.MOST_DISTINCT // k
+            tables = [ScoreTable._of_counts(*rows.column(place, each)) for place in range(k)]
+            counts = RowCounts(staged.size, staged.dropped, staged.classes, staged.class_weights)
+            found = ClassTables(top, tables, rows.decided())
+    for message in dict.fromkeys(str(one.message) for one in said[:1]):
+        warnings.warn(message, CalibrantWarning, stacklevel=2)
+    return counts, found
+
+
+def _evaluation(classes: tuple[Label, ...], tables: ClassTables, n_bins: int) -> ClassEvaluation:
+    top, by_class, decided = tables
+    summary = summary_of_tables(classes, by_class, decided, n_bins, "uniform")
+    log_loss, reasons = _log_loss(by_class), {}
     if not math.isfinite(log_loss):
-        wrong = int((p[np.arange(len(y)), y] == 0).sum())
+        wrong = sum(int(table.rows[(table.scores == 0) & (table.positives > 0)].sum()) for table in by_class)
         reasons["log_loss"] = f"infinite: {_checks.plural(wrong, 'row')} had probability 0 for what happened"
+    confidence = float(top.weight @ top.scores) / top.total_weight
     measures = {
         "log_loss": log_loss if math.isfinite(log_loss) else None,
-        "brier_score": metrics.brier_score(y, p, sample_weight=w),
+        "brier_score": float(summary.brier.sum()),
         "accuracy": top.prevalence,
-        "mean_confidence": float(top.weight @ top.scores) / top.total_weight,
+        "mean_confidence": confidence,
         "classwise_calibration_error": float(summary.calibration_error.mean()),
     }
     return ClassEvaluation(
@@ -97,10 +141,20 @@ def _evaluation(rows: ClassRows, n_bins: int) -> ClassEvaluation:
         binned_error(top, n_bins),
         metrics.calibration_error(top),
         summary,
-        tuple(_bins_of(table, n_bins) for table in tables),
-        metrics.confusion_matrix(y, p, sample_weight=w),
+        tuple(_bins_of(table, n_bins) for table in by_class),
+        metrics.Confusion(classes, decided, 1 - top.prevalence, 1 - confidence),
         reasons,
     )
+
+
+def _log_loss(tables: Sequence[ScoreTable]) -> float:
+    """Minus the mean log of the probability of what happened: each class's at its own rows."""
+    total = 0.0
+    for table in tables:
+        own = table.positives > 0
+        with np.errstate(divide="ignore"):
+            total -= float(table.positives[own] @ np.log(table.scores[own]))
+    return total / tables[0].total_weight
 
 
 def _bins_of(table: ScoreTable, n_bins: int) -> BinnedError:
@@ -113,21 +167,23 @@ def _bins_of(table: ScoreTable, n_bins: int) -> BinnedError:
 # ---------------------------------------------------------------- as JSON
 
 
-def _as_dict(request: ClassRequest, read: ManyRows, map_path: Path | None, found: ClassEvaluation) -> dict[str, Any]:
+def _as_dict(
+    request: ClassRequest, columns: ScoreColumns, counts: RowCounts, map_path: Path | None, found: ClassEvaluation
+) -> dict[str, Any]:
     beyond = found.beyond_chance
     return {
         "source": str(request.file.path),
         "map_file": None if map_path is None else str(map_path),
-        "rows": len(read.rows.labels),
-        "total_weight": counts_of(read).total,
-        "dropped": read.dropped,
-        "columns": list(read.columns.names),
-        "classes": list(read.rows.classes),
+        "rows": counts.rows,
+        "total_weight": counts.total,
+        "dropped": counts.dropped,
+        "columns": list(columns.names),
+        "classes": list(counts.classes),
         **found.measures,
         "top_label_calibration_error": _as_bins(found.top_label),
         "top_label_calibration_error_beyond_chance": {"value": beyond.value, "low": beyond.low, "high": beyond.high},
-        "by_class": [_class_line(read.rows, found, k) for k in found.by_class.worst_first],
-        "confusion": _confusion_lines(read.rows, found.confusion),
+        "by_class": [_class_line(counts.classes, found, k) for k in found.by_class.worst_first],
+        "confusion": _confusion_lines(counts.classes, found.confusion),
         "reasons": found.reasons,
     }
 
@@ -148,36 +204,34 @@ COLUMNS = (
 )
 
 
-def _class_line(rows: ClassRows, found: ClassEvaluation, k: int) -> dict[str, Any]:
+def _class_line(classes: tuple[Label, ...], found: ClassEvaluation, k: int) -> dict[str, Any]:
     values = {name: float(getattr(found.by_class, name)[k]) for name in COLUMNS}
-    return {"class": rows.classes[k], **values, "bins": list(found.class_bins[k].bins)}
+    return {"class": classes[k], **values, "bins": list(found.class_bins[k].bins)}
 
 
-def _confusion_lines(rows: ClassRows, confusion: metrics.Confusion) -> list[dict[str, Any]]:
+def _confusion_lines(classes: tuple[Label, ...], confusion: metrics.Confusion) -> list[dict[str, Any]]:
     """The cells that hold rows, the heaviest first."""
     truth, decided = np.nonzero(confusion.weights)
     weight = confusion.weights[truth, decided]
     order = np.lexsort([decided, truth, -weight])
-    return [
-        {"true": rows.classes[truth[k]], "decided": rows.classes[decided[k]], "weight": float(weight[k])} for k in order
-    ]
+    return [{"true": classes[truth[k]], "decided": classes[decided[k]], "weight": float(weight[k])} for k in order]
 
 
 # ---------------------------------------------------------------- telling
 
 
-def _tell(rows: ClassRows, found: ClassEvaluation, n_bins: int) -> None:
-    _console.show("", _measures(rows, found), "")
+def _tell(classes: tuple[Label, ...], found: ClassEvaluation, n_bins: int) -> None:
+    _console.show("", _measures(classes, found), "")
     _console.show(*bins_table(found, n_bins), "")
-    left = len(rows.classes) - MOST_CLASSES
-    more = f" The first {MOST_CLASSES}; --json has all {len(rows.classes):,}." if left > 0 else ""
-    _console.show(f"Classes, the worst calibrated first.{more}", "", _class_table(rows, found))
-    mistaken = [line for line in _confusion_lines(rows, found.confusion) if line["true"] != line["decided"]]
+    left = len(classes) - MOST_CLASSES
+    more = f" The first {MOST_CLASSES}; --json has all {len(classes):,}." if left > 0 else ""
+    _console.show(f"Classes, the worst calibrated first.{more}", "", _class_table(classes, found))
+    mistaken = [line for line in _confusion_lines(classes, found.confusion) if line["true"] != line["decided"]]
     if mistaken:
         _console.show("", _confusion_words(found.confusion), "", _confusion_table(mistaken[:MOST_CONFUSIONS]))
 
 
-def _measures(rows: ClassRows, found: ClassEvaluation) -> Any:
+def _measures(classes: tuple[Label, ...], found: ClassEvaluation) -> Any:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
@@ -186,7 +240,7 @@ def _measures(rows: ClassRows, found: ClassEvaluation) -> Any:
     table.add_column(style="dim")
     beyond = found.beyond_chance
     lines = (
-        ("Log loss", "log_loss", f"lower is better; equal odds give {number(math.log(len(rows.classes)))}"),
+        ("Log loss", "log_loss", f"lower is better; equal odds give {number(math.log(len(classes)))}"),
         ("Brier score", "brier_score", "lower is better; summed over classes"),
         ("Accuracy", "accuracy", "rows whose likeliest class was right"),
         ("Mean confidence", "mean_confidence", "of the likeliest class; see accuracy"),
@@ -223,7 +277,7 @@ def bins_table(found: ClassEvaluation, n_bins: int) -> list[Any]:
     return [head, "", table, *([f"{empty} of the {n_bins} bins are empty."] if empty else [])]
 
 
-def _class_table(rows: ClassRows, found: ClassEvaluation) -> Any:
+def _class_table(classes: tuple[Label, ...], found: ClassEvaluation) -> Any:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
@@ -232,7 +286,7 @@ def _class_table(rows: ClassRows, found: ClassEvaluation) -> Any:
     summary = found.by_class
     for k in summary.worst_first[:MOST_CLASSES]:
         table.add_row(
-            _plain(str(rows.classes[k])),
+            _plain(str(classes[k])),
             f"{summary.weight[k]:,.6g}",
             percent(float(summary.observed_rate[k])),
             percent(float(summary.mean_predicted[k])),

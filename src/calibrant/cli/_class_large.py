@@ -28,6 +28,8 @@ from calibrant.maps import Map
 
 LARGE = 2**30
 """Bytes of the scores as float64 beyond which a fit goes through the rows block by block."""
+MOST_DISTINCT = 10_000_000
+"""Distinct scores that evaluate keeps of the top label, and of all classes together."""
 COPIES = 6
 """Reading, checking and judging rows at once takes this many times the scores."""
 

@@ -9,7 +9,7 @@ May import NumPy, `calibrant.errors` and the modules of this folder that read fi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._checks import Floats
+from calibrant.data._class_frames import LazyClasses, read_class_frame
 from calibrant.data._columns import Missing, check_missing, class_codes
 from calibrant.data._engine import Engine, Progress
 from calibrant.data._files import _choose, _complete_rows, _distinct_labels
@@ -28,8 +29,9 @@ BLOCK_CELLS = 2**21
 """Numbers of a block: 16 MB."""
 MEMORY = "512MB"
 """What the engine may keep of the staged rows; the rest waits in its folder."""
-STAGED = '"calibrant staged"'
+STAGED, MADE = '"calibrant staged"', '"calibrant made"'
 
+RowsMap = Callable[[Floats, int], Floats]
 Block = tuple[Floats, NDArray[np.int64], Floats | None]
 
 
@@ -54,6 +56,31 @@ class StagedRows:
             scores = np.column_stack([columns[f"n{order}"] for order in range(self.n_scores)])
             weights = columns[f"n{self.n_scores}"] if self.weighted else None
             yield scores, columns["code"].astype(np.int64), weights
+
+    def lazy(self, make: RowsMap) -> LazyClasses:
+        """The rows in the engine as probabilities: what `make` gives of a block and the number of rows before it."""
+        self._make(make)
+        names = [f"n{order}" for order in range(self.n_scores)]
+        weight = f"n{self.n_scores}" if self.weighted else None
+        relation = self.engine.relation(f"FROM {MADE}")
+        found = read_class_frame(relation, names, "code", weight, range(len(names)), "error")
+        assert isinstance(found, LazyClasses)
+        return found
+
+    def _make(self, make: RowsMap) -> None:
+        """The second table of the engine, of the probabilities; the first is dropped."""
+        names = [f"n{order}" for order in range(self.n_scores)]
+        kinds = [f"{name} DOUBLE" for name in names] + ["code SMALLINT"]
+        kinds += [f"n{self.n_scores} DOUBLE"] if self.weighted else []
+        self.engine.rows(f"CREATE OR REPLACE TEMP TABLE {MADE} ({', '.join(kinds)})")
+        before = 0
+        for scores, labels, weights in self.blocks():
+            columns: dict[str, Any] = dict(zip(names, np.ascontiguousarray(make(scores, before).T)))
+            columns["code"] = labels.astype(np.float64)
+            columns |= {} if weights is None else {f"n{self.n_scores}": weights}
+            self.engine.insert(MADE, columns)
+            before += len(labels)
+        self.engine.rows(f"DROP TABLE {STAGED}")
 
 
 def count_rows(

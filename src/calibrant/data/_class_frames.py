@@ -2,7 +2,9 @@
 
 One query finds the distinct labels and all that cannot be used; then there is one for each table, which takes as long
 as one for all tables together and less memory. Invariant: the tables are those of the same rows in memory, to the bit:
-probabilities are moved into [0, 1] and divided by the sum of their row, added up in the order of NumPy.
+probabilities are moved into [0, 1] and divided by the sum of their row, added up in the order of NumPy. Dask has no
+comparison across columns that narwhals could use: its named columns are computed, and their rows read as an eager
+frame's.
 May import NumPy, narwhals, `calibrant._checks`, `calibrant.errors` and the modules of this folder that read frames.
 """
 
@@ -91,7 +93,7 @@ def read_class_frame(
     names = _names(scores, label, weight)
     k = len(scores)
     wrapped: Any = nw.from_native(frame, pass_through=True)
-    if not isinstance(wrapped, nw.LazyFrame):
+    if not isinstance(wrapped, nw.LazyFrame) or wrapped.implementation.is_dask():
         read = complete_rows(frame, names, missing)
         columns = [read.numbers[f"s{place}"] for place in range(k)]
         return FrameRows(np.column_stack(columns), read.labels, read.numbers.get("weight"))
@@ -221,7 +223,7 @@ def _complete(rows: nw.LazyFrame[Any], k: int, codes: dict[Any, int]) -> nw.Lazy
 
     kept = rows.filter(~_lost(k) & (nw.col("weight") > 0))
     places = [f"s{place}" for place in range(k)]
-    inside = [nw.max_horizontal(nw.min_horizontal(nw.col(s), nw.lit(1.0)), nw.lit(0.0)).alias(s) for s in places]
+    inside = [nw.col(s).clip(0.0, 1.0) for s in places]
     by_code = {code: value for value, code in codes.items()}
     member = [nw.col("label") == by_code[code] if code in by_code else nw.lit(False) for code in range(k)]
     coded = kept.select("weight", *inside, code=_first(member))

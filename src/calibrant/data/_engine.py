@@ -122,6 +122,10 @@ class Engine(AbstractContextManager["Engine"]):
         found: dict[str, Any] = self._fetched(sql, values, "fetchnumpy")
         return found
 
+    def relation(self, sql: str) -> Any:
+        """A result that is not worked out yet, for frames that work on it in this engine."""
+        return self._connection.sql(sql)
+
     def insert(self, table: str, columns: dict[str, Any]) -> None:
         """Add rows of NumPy columns to the end of a table of the engine; NaN becomes null."""
         cells = (f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END" for name in columns)

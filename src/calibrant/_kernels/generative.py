@@ -1,15 +1,13 @@
 """Generative classifiers in arrays: joint tables of categories, weighted moments, floored densities, residuals.
 
 n rows, d features, K classes. Row weights are (n, K), may be negative, and are laid out class by class (Fortran order),
-so that a class is one contiguous column. May import NumPy, and threadpoolctl inside one function.
+so that a class is one contiguous column. May import NumPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,19 +40,6 @@ def over_classes(operation: np.ufunc, array: Floats) -> Floats:
     for k in range(1, array.shape[1]):
         operation(result, array[:, k], out=result)
     return result
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep products of thin matrices on one core: their threads wait longer for each other than they work."""
-    return _thread_pools().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
-
-
-@cache
-def _thread_pools() -> Any:
-    """The thread pools of the process; finding them takes milliseconds, and limiting them does not."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 # ---------------------------------------------------------------- the residuals of a block
@@ -100,10 +85,15 @@ def _wrong(shifted: Floats, own: Floats, labels: NDArray[np.intp]) -> NDArray[np
     return wrong
 
 
-def softmax_rows(log_joint: Floats) -> Floats:
-    """Log probabilities of the rows, (n, K)."""
-    shifted = log_joint - over_classes(np.maximum, log_joint)[:, None]
-    return shifted - np.log(over_classes(np.add, np.exp(shifted)))[:, None]
+def softmax_rows(log_joint: Floats, log: bool) -> Floats:
+    """Probabilities of the rows, (n, K), or their logarithms; the array is used up."""
+    log_joint -= over_classes(np.maximum, log_joint)[:, None]
+    if log:
+        log_joint -= np.log(over_classes(np.add, np.exp(log_joint)))[:, None]
+        return log_joint
+    np.exp(log_joint, out=log_joint)
+    log_joint /= over_classes(np.add, log_joint)[:, None]
+    return log_joint
 
 
 # ---------------------------------------------------------------- categories

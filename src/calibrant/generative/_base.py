@@ -8,35 +8,35 @@ May import scikit-learn's base, NumPy, `calibrant.data`, `calibrant._checks`, `c
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from calibrant import _checks
 from calibrant._checks import Floats
 from calibrant._fitting import NotFitted, forget
-from calibrant._kernels.generative import by_class, one_blas_thread, softmax_rows
+from calibrant._kernels._one_thread import one_blas_thread
+from calibrant._kernels.generative import by_class, softmax_rows
 from calibrant._parameters import Number, Rule, check_parameters
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError, InputTypeError
 from calibrant.generative._features import matrix
+from calibrant.generative._prediction import ClassProbabilities
 from calibrant.generative._rows import Labelled, block_rows, blocks_of, labelled, several_classes
 from calibrant.generative._statistics import merge
 
 
-class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class GenerativeClassifier(ClassProbabilities):
     """A classifier with additive statistics and a closed form."""
 
     _rules: ClassVar[Mapping[str, Rule]] = {"prior_strength": Number(0)}
 
     prior_strength: float
     statistics_: Any
-    classes_: NDArray[Any]
     n_features_in_: int
 
     # ---------------------------------------------------------------- what a family says
@@ -242,56 +242,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
 
     # ---------------------------------------------------------------- prediction
 
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Log of `predict_proba`, without underflow.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            Columns in `classes_` order.
-        """
+    def _probabilities(self, X: Any, log: bool) -> Floats:
         rows = self._fitted_rows(X)
         result = by_class(len(rows), len(self.classes_))
         with one_blas_thread():
             for part in blocks_of(len(rows), block_rows(rows.shape[1], len(self.classes_))):
-                result[part] = softmax_rows(self._log_joint(self._read(rows[part])))
+                result[part] = softmax_rows(self._log_joint(self._read(rows[part])), log)
         return result
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes by Bayes' rule.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            Columns in `classes_` order; rows sum to 1.
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class; a tie goes to the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Labels out of `classes_`.
-        """
-        best = self.predict_log_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
 
     def _fitted_rows(self, X: Any) -> NDArray[Any]:
         if not hasattr(self, "statistics_"):

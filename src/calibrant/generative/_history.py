@@ -16,7 +16,8 @@ from calibrant._checks import Floats, plural
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError
 from calibrant.generative._rows import Labelled, labelled
-from calibrant.generative._steps import RiskStep, judge_probabilities
+from calibrant.generative._statistics import RiskStep
+from calibrant.generative._steps import judge_probabilities
 
 
 def reach(errors: Any, baseline: float) -> int | None:

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
 from calibrant._checks import Floats
@@ -27,8 +26,10 @@ from calibrant.errors import FitWarning, InputError, InputTypeError
 from calibrant.generative._base import GenerativeClassifier
 from calibrant.generative._features import matrix
 from calibrant.generative._history import RiskHistory, Track
+from calibrant.generative._prediction import ClassProbabilities
 from calibrant.generative._rows import block_rows, labelled, several_classes
-from calibrant.generative._steps import RiskStep, Rows, Source, Stream, hold_out
+from calibrant.generative._statistics import RiskStep
+from calibrant.generative._steps import Rows, Source, Stream, hold_out
 
 HALVINGS = 20
 
@@ -41,7 +42,7 @@ class _State(NamedTuple):
     rate: float
 
 
-class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class RiskBasedCalibration(ClassProbabilities):
     """Lower the error of a generative classifier by moving its statistics, and keep its parameters and serving code.
 
     Each pass adds to the statistics of the true class what the model did not expect, `1 - h(y | x)`, takes it from the
@@ -137,7 +138,6 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     }
 
     estimator_: Any
-    classes_: NDArray[Any]
     history_: RiskHistory
     best_iter_: int
     n_iter_: int
@@ -317,55 +317,14 @@ class RiskBasedCalibration(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     # ---------------------------------------------------------------- prediction
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes under the restored iterate.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            Columns in `classes_` order; rows sum to 1.
-        """
-        return np.asarray(self._fitted().predict_proba(self._rows(X)))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Log of `predict_proba`, without underflow where the estimator has a `predict_log_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            Columns in `classes_` order.
-        """
+    def _probabilities(self, X: Any, log: bool) -> Floats:
         model = self._fitted()
-        if hasattr(model, "predict_log_proba"):
-            return np.asarray(model.predict_log_proba(self._rows(X)))
+        rows = self._rows(X)
+        if log and hasattr(model, "predict_log_proba"):
+            return np.asarray(model.predict_log_proba(rows))
+        p = np.asarray(model.predict_proba(rows))
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class; a tie goes to the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Labels out of `classes_`.
-        """
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+            return np.log(p) if log else p
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """Probabilities after each iteration, the plain fit first.

@@ -169,3 +169,50 @@ def _same_shape(mine: Floats, others: Floats, features: int, other_features: int
             f"Statistics of {len(mine)} classes and {features} features cannot be added to those of {len(others)} "
             f"classes and {other_features} features: use the same classes and columns for every block."
         )
+
+
+@dataclass(frozen=True, eq=False)
+class RiskStep:
+    """Sums over rows: how a model does on them, and the correction of its statistics.
+
+    Attributes
+    ----------
+    correction : statistics, or None
+        `sum_i w_i (s(x_i, y_i) - sum_y h(y | x_i) s(x_i, y))`: minus the gradient of the summed log loss in log-linear
+        weights. None where rows are only judged.
+    weight : float
+        Weight of the rows.
+    error_sum, soft_error_sum, log_loss_sum : float
+        Weighted sums of wrong decisions, of `1 - h(y_i | x_i)` and of `-log h(y_i | x_i)`.
+    """
+
+    correction: Any
+    weight: float
+    error_sum: float
+    soft_error_sum: float
+    log_loss_sum: float
+
+    def __add__(self, other: Self) -> Self:
+        correction = None if self.correction is None else self.correction + other.correction
+        return type(self)(
+            correction,
+            self.weight + other.weight,
+            self.error_sum + other.error_sum,
+            self.soft_error_sum + other.soft_error_sum,
+            self.log_loss_sum + other.log_loss_sum,
+        )
+
+    @property
+    def error(self) -> float:
+        """Share of wrong decisions."""
+        return self.error_sum / self.weight
+
+    @property
+    def soft_error(self) -> float:
+        """Mean probability that is not on the true class."""
+        return self.soft_error_sum / self.weight
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log loss, natural logarithm."""
+        return self.log_loss_sum / self.weight

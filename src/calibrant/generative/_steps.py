@@ -7,8 +7,7 @@ May import NumPy, the kernels and the modules of `calibrant.generative` below it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,11 @@ from numpy.typing import NDArray
 from calibrant._checks import Floats
 from calibrant._fitting import NotFitted
 from calibrant._kernels import generative as kernels
+from calibrant._kernels._one_thread import one_blas_thread
 from calibrant.errors import InputError
 from calibrant.generative._base import GenerativeClassifier
 from calibrant.generative._rows import Labelled, block_rows, blocks_of, labelled
-from calibrant.generative._statistics import merge
+from calibrant.generative._statistics import RiskStep, merge
 
 
 class ClosedForm(Protocol):
@@ -43,53 +43,6 @@ class ClosedForm(Protocol):
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes."""
-
-
-@dataclass(frozen=True, eq=False)
-class RiskStep:
-    """Sums over rows: how a model does on them, and the correction of its statistics.
-
-    Attributes
-    ----------
-    correction : statistics, or None
-        `sum_i w_i (s(x_i, y_i) - sum_y h(y | x_i) s(x_i, y))`: minus the gradient of the summed log loss in log-linear
-        weights. None where rows are only judged.
-    weight : float
-        Weight of the rows.
-    error_sum, soft_error_sum, log_loss_sum : float
-        Weighted sums of wrong decisions, of `1 - h(y_i | x_i)` and of `-log h(y_i | x_i)`.
-    """
-
-    correction: Any
-    weight: float
-    error_sum: float
-    soft_error_sum: float
-    log_loss_sum: float
-
-    def __add__(self, other: Self) -> Self:
-        correction = None if self.correction is None else self.correction + other.correction
-        return type(self)(
-            correction,
-            self.weight + other.weight,
-            self.error_sum + other.error_sum,
-            self.soft_error_sum + other.soft_error_sum,
-            self.log_loss_sum + other.log_loss_sum,
-        )
-
-    @property
-    def error(self) -> float:
-        """Share of wrong decisions."""
-        return self.error_sum / self.weight
-
-    @property
-    def soft_error(self) -> float:
-        """Mean probability that is not on the true class."""
-        return self.soft_error_sum / self.weight
-
-    @property
-    def log_loss(self) -> float:
-        """Mean log loss, natural logarithm."""
-        return self.log_loss_sum / self.weight
 
 
 def risk_step(model: Any, X: Any, y: Any, sample_weight: Any = None) -> RiskStep:
@@ -154,12 +107,12 @@ class Rows:
     def statistics(self, model: Any) -> Any:
         """Statistics of all rows under their labels."""
         parts = blocks_of(len(self.rows), self.size)
-        with kernels.one_blas_thread():
+        with one_blas_thread():
             return merge(_statistics(model, self.rows.features[part], self.rows.weights_of(part)) for part in parts)
 
     def step(self, model: Any, correct: bool = True) -> RiskStep:
         """The step of all rows."""
-        with kernels.one_blas_thread():
+        with one_blas_thread():
             return merge(self._block_step(model, part, correct) for part in blocks_of(len(self.rows), self.size))
 
     def _block_step(self, model: Any, part: slice, correct: bool) -> RiskStep:

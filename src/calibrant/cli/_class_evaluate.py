@@ -34,6 +34,7 @@ from calibrant.cli._evaluation import BinnedError, binned_error
 from calibrant.cli._fit import finite_only
 from calibrant.cli._words import number, percent
 from calibrant.data import ScoreTable
+from calibrant.data._cells import MORE
 from calibrant.errors import CalibrantWarning
 from calibrant.maps import Map, load_map
 from calibrant.metrics._classes import summary_of_tables
@@ -104,7 +105,7 @@ def _in_engine(
     def make(scores: Floats, before: int) -> Floats:
         if record is None or map_path is None:
             return checked_scores(scores, "probability", before)
-        return np.asarray(mapped(record, columns, scores, map_path))
+        return checked_scores(mapped(record, columns, scores, map_path), "probability")
 
     with _class_large.staged_file(request, columns) as staged, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -116,8 +117,8 @@ def _in_engine(
             tables = [ScoreTable._of_counts(*rows.column(place, each)) for place in range(k)]
             counts = RowCounts(staged.size, staged.dropped, staged.classes, staged.class_weights)
             found = ClassTables(top, tables, rows.decided())
-    for message in dict.fromkeys(str(one.message) for one in said[:1]):
-        warnings.warn(message, CalibrantWarning, stacklevel=2)
+    if said:
+        warnings.warn(str(said[0].message).removesuffix(MORE).rstrip(), CalibrantWarning, stacklevel=2)
     return counts, found
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._checks import Floats
-from calibrant.data._class_frames import LazyClasses, read_class_frame
+from calibrant.data._class_frames import LazyClasses, lazy_classes
 from calibrant.data._columns import Missing, check_missing, class_codes
 from calibrant.data._engine import Engine, Progress
 from calibrant.data._files import _choose, _complete_rows, _distinct_labels
@@ -60,12 +60,10 @@ class StagedRows:
     def lazy(self, make: RowsMap) -> LazyClasses:
         """The rows in the engine as probabilities: what `make` gives of a block and the number of rows before it."""
         self._make(make)
-        names = [f"n{order}" for order in range(self.n_scores)]
-        weight = f"n{self.n_scores}" if self.weighted else None
-        relation = self.engine.relation(f"FROM {MADE}")
-        found = read_class_frame(relation, names, "code", weight, range(len(names)), "error")
-        assert isinstance(found, LazyClasses)
-        return found
+        scores = [f"n{order} AS s{order}" for order in range(self.n_scores)]
+        weight = f"n{self.n_scores}" if self.weighted else "1.0::DOUBLE"
+        columns = ", ".join([*scores, "code", f"{weight} AS weight"])
+        return lazy_classes(self.engine.relation(f"SELECT {columns} FROM {MADE}"), self.classes)
 
     def _make(self, make: RowsMap) -> None:
         """The second table of the engine, of the probabilities; the first is dropped."""

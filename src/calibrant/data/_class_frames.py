@@ -78,6 +78,14 @@ class LazyClasses:
         return rows.select("code", "weight", "score", first=_first([score >= nw.col("score") for score in scores]))
 
 
+def lazy_classes(frame: Any, classes: tuple[Label, ...]) -> LazyClasses:
+    """Rows that have been checked already, in the columns that `LazyClasses` has."""
+    import narwhals as nw
+
+    wrapped: Any = nw.from_native(frame)
+    return LazyClasses(wrapped, classes)
+
+
 def read_class_frame(
     frame: Any,
     scores: Sequence[Hashable],

@@ -70,23 +70,24 @@ def seconds(call: Callable[[], Any], repeats: int) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         call()
-        return statistics.median(_once(call) for _ in range(repeats))
+        return statistics.median(once(call) for _ in range(repeats))
 
 
 def fastest(calls: list[Callable[[], Any]], repeats: int) -> list[float]:
     """Least seconds of each call, taken in turn after a round that does not count; a long call is not repeated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        first = [_once(call) for call in calls]
+        first = [once(call) for call in calls]
         least = [np.inf if taken < LONG else taken for taken in first]
         for turn in range(repeats):
             for k, call in enumerate(calls):
                 if first[k] < LONG or (turn == k == 0):
-                    least[k] = min(least[k], _once(call))
+                    least[k] = min(least[k], once(call))
     return least
 
 
-def _once(call: Callable[[], Any]) -> float:
+def once(call: Callable[[], Any]) -> float:
+    """Seconds of one call."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start

@@ -306,7 +306,7 @@ def main() -> None:
     if options.large:
         large()
     if "doubling" in wanted:
-        doubling(300_000, 10)
+        doubling(1_000_000, 10)
     if "blocks" in wanted:
         blocks()
     if "demonstration" in wanted:

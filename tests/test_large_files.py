@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import polars.testing
 import pytest
 from typer.testing import CliRunner
 
 import calibrant as ca
+from calibrant.cli import _apply
 from calibrant.cli._app import app
 from calibrant.data import _files, _summed_files
 from calibrant.data._files import read_binary
@@ -201,3 +203,35 @@ def assert_alike(a, b):
     assert number.sub("#", a) == number.sub("#", b)
     x, y = (np.array([float(found) for found in number.findall(text)]) for text in (a, b))
     np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("missing", ["error", "keep"])
+def test_apply_by_blocks_writes_what_apply_by_sql_writes(tmp_path, monkeypatch, kind, missing):
+    scores, y = wide("probability")
+    ca.IsotonicCalibration().fit(scores, y).map_.save(tmp_path / "map.json")
+    gap = [None] if missing == "keep" else []
+    path = written(tmp_path, {"a": ["x", "y"] * 5, "p": [*scores[: 10 - len(gap)], *gap]}, kind)
+    texts = []
+    for limit in (0, 10**9):
+        monkeypatch.setattr(_apply, "LONG", limit)
+        out = tmp_path / f"out{limit}.{kind}"
+        words = ["apply", str(tmp_path / "map.json"), str(path), "--score", "p", "--missing", missing, "-o", str(out)]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        texts.append(pl.read_parquet(out) if kind == "parquet" else out.read_text())
+    if kind == "parquet":
+        pl.testing.assert_frame_equal(*texts, abs_tol=1e-12)
+    else:
+        assert_alike(*texts)
+
+
+def test_apply_by_blocks_says_which_row_is_no_probability(tmp_path, monkeypatch):
+    monkeypatch.setattr(_apply, "LONG", 0)
+    record = ca.AffineLogit().fit([0.1, 0.2, 0.8, 0.9], [0, 1, 0, 1]).map_
+    record.save(tmp_path / "line.json")
+    path = written(tmp_path, {"p": [0.1, 0.5, 1.5]}, "csv")
+    words = ["apply", str(tmp_path / "line.json"), str(path), "--score", "p", "-o", str(tmp_path / "out.csv")]
+    done = CliRunner().invoke(app, words)
+    assert "holds '1.5' in data row 3 (line 4)" in str(done.exception)
+    assert not (tmp_path / "out.csv").exists()

@@ -111,7 +111,7 @@ def _refuse_unusable(
 ) -> int:
     """How many rows are empty throughout, once every score is known to be usable."""
     engine.stage = (0.0, 0.3)
-    outside = "false" if limits is None else outside_sql(place, limits)
+    outside = "false" if limits is None else outside_sql(number_name(place), limits)
     tests = (source.unusable(place), source.missing(place), outside)
     counted = ", ".join(f"count(*) FILTER ({test})" for test in tests)
     bad, absent, beyond = engine.rows(f"SELECT {counted} FROM {source.relation([place])}")[0]

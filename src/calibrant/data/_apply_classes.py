@@ -23,7 +23,7 @@ from calibrant._checks import Floats
 from calibrant.data._apply import compression, output_kind, refuse_taken, text_options, typed_names, typed_options
 from calibrant.data._columns import check_missing
 from calibrant.data._engine import Engine, Progress, files_sql, name_sql, text_sql
-from calibrant.data._faults import blank_rows, refuse_bad_cells
+from calibrant.data._faults import blank_rows, outside_sql, refuse_bad_cells, refuse_outside
 from calibrant.data._output import output_target, written_beside
 from calibrant.data._source import Kind, Source, number_name, open_source, with_second_look
 from calibrant.errors import InputError
@@ -47,6 +47,7 @@ class _Job:
     new_columns: tuple[str, ...]
     map: RowsMap
     missing: str
+    limits: tuple[float, float] | None
 
 
 def apply_rows(
@@ -56,6 +57,7 @@ def apply_rows(
     rows_map: RowsMap,
     columns: Sequence[str],
     new_columns: Sequence[str],
+    limits: tuple[float, float] | None = None,
     force: bool = False,
     missing: Literal["error", "keep"] = "error",
     separator: str | None = None,
@@ -65,8 +67,9 @@ def apply_rows(
 ) -> int:
     """Write `path` with the new columns at the end to `out`; the number of rows written.
 
-    `rows_map` gives probabilities (n, len(new_columns)) of scores (n, len(columns)) or raises InputError. With
-    `missing="keep"` the new cells of a row that misses a score are empty. Otherwise as `apply_sql`.
+    `rows_map` gives probabilities (n, len(new_columns)) of scores (n, len(columns)) or raises InputError; of one
+    column, scores outside `limits` are refused before. With `missing="keep"` the new cells of a row that misses a
+    score are empty. Otherwise as `apply_sql`.
     """
     check_missing(missing, ("error", "keep"))
     kind = output_kind(out)
@@ -78,7 +81,7 @@ def apply_rows(
             source.must_be_numeric(place, "scores")
         for name in new_columns:
             refuse_taken(source, name)
-        job = _Job(kind, os.fspath(out), places, tuple(new_columns), rows_map, missing)
+        job = _Job(kind, os.fspath(out), places, tuple(new_columns), rows_map, missing, limits)
         return with_second_look(engine, source, lambda source: _write(engine, source, job, beside, progress))
 
 
@@ -94,6 +97,11 @@ def _write(engine: Engine, source: Source, job: _Job, beside: Path, progress: Pr
         rows = _stage(engine, source, job, f"WHERE NOT ({source.empty()})") if blank else rows
     if rows == 0:
         raise InputError(f"{source.path!r} has {'a header but ' if source.kind == 'text' else ''}no rows.")
+    if job.limits is not None:
+        outside = outside_sql("n0", job.limits)
+        beyond = engine.rows(f"SELECT count(*) FROM {STAGED} WHERE {outside}")[0][0]
+        if beyond:
+            refuse_outside(engine, source, job.places[0], job.limits, beyond)
     _map_blocks(engine, job, rows, progress)
     engine.stage = (0.8, 1.0)
     select, options = _output(source, job)

@@ -49,10 +49,9 @@ def refuse_bad_cells(engine: Engine, source: Source, places: Sequence[int], weig
     raise ColumnError(f"{where}, which is not a number{more}.{_advice(text, source)}")
 
 
-def outside_sql(place: int, limits: tuple[float, float]) -> str:
+def outside_sql(number: str, limits: tuple[float, float]) -> str:
     """SQL condition: the number lies outside the limits, by more than rounding explains (false for NaN and null)."""
     low, high = limits[0] - PROBABILITY_TOLERANCE, limits[1] + PROBABILITY_TOLERANCE
-    number = number_name(place)
     return f"({number} < CAST('{low!r}' AS DOUBLE) OR ({number} > CAST('{high!r}' AS DOUBLE) AND NOT isnan({number})))"
 
 
@@ -60,7 +59,7 @@ def refuse_outside(engine: Engine, source: Source, place: int, limits: tuple[flo
     """Raise for the first number outside the limits."""
     row, text = engine.rows(
         f"SELECT {ROW}, CAST({source.columns[place]} AS VARCHAR) FROM {source.relation([place], row_numbers=True)} "
-        f"WHERE {outside_sql(place, limits)} ORDER BY {ROW} LIMIT 1"
+        f"WHERE {outside_sql(number_name(place), limits)} ORDER BY {ROW} LIMIT 1"
     )[0]
     more = "" if count == 1 else f" ({plural(count, 'cell')} in all)"
     raise InputError(

@@ -124,6 +124,19 @@ def test_cells_keep_their_bound(tmp_path, monkeypatch, kind, surely):
         assert (ends.negatives[0], ends.positives[-1]) == (5, 4)
 
 
+@pytest.mark.parametrize("most", [0, -1, 9, 2.5, True, "x", None])
+def test_a_limit_without_room_is_refused(tmp_path, most):
+    path = written(tmp_path, {"p": [0.1, 0.2, 0.3], "y": [0, 1, 0], "q": [0.9, 0.8, 0.7]}, "parquet")
+    for read in (
+        lambda: ca.ScoreTable.from_file(path, score="p", label="y", max_distinct=most),
+        lambda: ca.ScoreTable.from_frame(pl.scan_parquet(path), score="p", label="y", max_distinct=most),
+        lambda: ca.top_label_table(pl.scan_parquet(path), scores=["q", "p"], label="y", max_distinct=most),
+        lambda: ca.class_tables(pl.scan_parquet(path), scores=["q", "p"], label="y", max_distinct=most),
+    ):
+        with pytest.raises(InputError, match="max_distinct must be"):
+            read()
+
+
 def test_a_cell_next_to_one_does_not_become_one(tmp_path):
     """Its mean would round to 1, where an event that did not happen costs an infinite log loss."""
     scores = np.concatenate([np.full(1000, 1 - 2**-53), np.linspace(0.1, 0.9, 1000)])

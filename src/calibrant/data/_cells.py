@@ -4,7 +4,7 @@ Scores in [0, 1] are cut in log-odds, others in sign(x) log(1 + |x| / u), u = mi
 and every cell keeps its exact mean score. Invariant: so no score moves by more than the width h on that scale, no log
 loss by more than h, no Brier score by more than h / 2, and the AUC by no more than half the share of pairs that share a
 cell.
-May import NumPy, `calibrant._checks` and `calibrant.errors`.
+May import NumPy, `calibrant._checks`, `calibrant._parameters` and `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,21 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant._checks import Floats
+from calibrant._parameters import Number, check_parameters
 from calibrant.errors import DataWarning
 
 MORE = " Give a larger max_distinct where the memory allows it."
 """The advice to whoever can."""
 ZERO, ONE = -1.0, -2.0
 """The cells of the scores 0 and 1."""
+
+
+LEAST = 10
+
+
+def check_most(owner: str, max_distinct: object) -> None:
+    """Refuse a limit that leaves no room for cells."""
+    check_parameters(owner, {"max_distinct": max_distinct}, {"max_distinct": Number(LEAST, whole=True)})
 
 
 class Ends(NamedTuple):

@@ -151,9 +151,11 @@ class ScoreTable:
         >>> ScoreTable.from_frame(frame, score="p", label="y").n_rows
         2
         """
+        from calibrant.data._cells import check_most
         from calibrant.data._frames import read_frame
         from calibrant.data._grouped import read_lazy
 
+        check_most("from_frame", max_distinct)
         names = {"score": score, "label": label, "weight": weight}
         sums = read_lazy(frame, names, pos_label=pos_label, missing=missing, max_distinct=max_distinct)
         if sums is not None:
@@ -202,10 +204,11 @@ class ScoreTable:
         ColumnError
             A column that is not there (the message lists those that are) or does not hold numbers.
         """
-        from calibrant.data._cells import MORE
+        from calibrant.data._cells import MORE, check_most
         from calibrant.data._files import read_binary
         from calibrant.data._summed_files import Limits
 
+        check_most("from_file", max_distinct)
         columns: dict[str, Any] = {"score": score, "label": label, "weight": weight, "pos_label": pos_label}
         written: dict[str, Any] = {"separator": separator, "decimal": decimal, "header": header}
         limits = Limits(max_distinct, MORE)

@@ -18,6 +18,7 @@ from calibrant._checks import Floats, Label
 from calibrant._kernels import ranking
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows, array_of
+from calibrant.data._cells import LEAST, check_most
 from calibrant.data._columns import MAX_DISTINCT
 from calibrant.errors import InputError
 from calibrant.metrics._calibration import ReliabilityCurve, _column_table, _curve, _top_label_table
@@ -78,11 +79,12 @@ def class_tables(
     >>> [round(table.prevalence, 3) for table in tables]
     [0.333, 0.333, 0.333]
     """
+    check_most("class_tables", max_distinct)
     columns = FrameColumns(scores, label, weight, missing)
     rows = class_input(y_true, y_prob, sample_weight, labels, columns, "class_tables")
     if isinstance(rows, ClassRows):
         return tuple(_column_table(rows, k) for k in range(rows.scores.shape[1]))
-    each = max_distinct // len(rows.classes)
+    each = max(max_distinct // len(rows.classes), LEAST)
     return tuple(ScoreTable._of_counts(*rows.column(k, each)) for k in range(len(rows.classes)))
 
 
@@ -121,6 +123,7 @@ def top_label_table(
     >>> table.n_rows, round(table.prevalence, 3)
     (3, 0.667)
     """
+    check_most("top_label_table", max_distinct)
     columns = FrameColumns(scores, label, weight, missing)
     rows = class_input(y_true, y_prob, sample_weight, labels, columns, "top_label_table")
     return _top_label_table(rows) if isinstance(rows, ClassRows) else ScoreTable._of_counts(*rows.top(max_distinct))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as StillRunning
 from contextlib import AbstractContextManager
 from functools import cached_property
@@ -83,15 +83,19 @@ class Engine(AbstractContextManager["Engine"]):
         self._temporary.cleanup()
 
     def _fetched(self, sql: str, values: Sequence[Any], how: str) -> Any:
-        """The whole result; the caller is told how far it is, and can interrupt."""
-        if self._progress is None:
-            return self._fetch(sql, values, how)
+        """The whole result; the caller is told how far it is, and can interrupt.
+
+        The query has a thread of its own, because the engine looks at signals too seldom: in a group-by, not at all.
+        """
+        connection = self._connection
         with ThreadPoolExecutor(1) as pool:
             query = pool.submit(self._fetch, sql, values, how)
             try:
-                return self._watched(query, self._progress)
+                return self._watched(query)
             except BaseException:
-                self._connection.interrupt()
+                while not query.done():  # while a query is planned, the engine forgets that it was interrupted
+                    connection.interrupt()
+                    wait([query], 0.05)
                 raise
 
     def _fetch(self, sql: str, values: Sequence[Any], how: str) -> Any:
@@ -102,15 +106,16 @@ class Engine(AbstractContextManager["Engine"]):
                 raise KeyboardInterrupt from reason
             raise
 
-    def _watched(self, query: Any, progress: Progress) -> Any:
+    def _watched(self, query: Any) -> Any:
         while True:
             try:
                 return query.result(timeout=0.1)
             except StillRunning:
                 if query.done():
                     raise
-                share = min(max(self._connection.query_progress() / 100, 0.0), 1.0)
-                progress(self.stage[0] + share * (self.stage[1] - self.stage[0]))
+                if self._progress is not None:
+                    share = min(max(self._connection.query_progress() / 100, 0.0), 1.0)
+                    self._progress(self.stage[0] + share * (self.stage[1] - self.stage[0]))
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a small result."""

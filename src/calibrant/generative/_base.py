@@ -9,7 +9,7 @@ May import scikit-learn's base, NumPy, `calibrant.data`, `calibrant._checks`, `c
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,6 +25,8 @@ from calibrant._parameters import Number, Rule, check_parameters
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError, InputTypeError
 from calibrant.generative._features import matrix
+from calibrant.generative._frame_passes import FramePasses, rows_of_frame
+from calibrant.generative._frames import named_columns
 from calibrant.generative._prediction import ClassProbabilities
 from calibrant.generative._rows import Labelled, block_rows, blocks_of, labelled, several_classes
 from calibrant.generative._statistics import merge
@@ -34,6 +36,9 @@ class GenerativeClassifier(ClassProbabilities):
     """A classifier with additive statistics and a closed form."""
 
     _rules: ClassVar[Mapping[str, Rule]] = {"prior_strength": Number(0)}
+
+    _categorical: ClassVar[bool] = False
+    """Whether features are categories."""
 
     prior_strength: float
     statistics_: Any
@@ -60,6 +65,26 @@ class GenerativeClassifier(ClassProbabilities):
     @abstractmethod
     def _log_joint(self, encoded: Any) -> Floats:
         """`log p(x, y)` of an encoded block up to a term without y, (n, K)."""
+
+    # the same in columns of a frame, that may be anything with `+` and `*`
+
+    _squares_move: ClassVar[bool] = True
+    """Whether a correction moves the sums of products."""
+
+    @abstractmethod
+    def _products_of_columns(self, z: Sequence[Any]) -> list[Any]:
+        """The products of columns that statistics need sums of."""
+
+    @abstractmethod
+    def _joint_of_columns(self, z: Sequence[Any]) -> list[Any]:
+        """`log p(x, y)` of each class up to a term without y."""
+
+    @abstractmethod
+    def _of_sums(self, layout: Any, sums: Floats) -> Any:
+        """Statistics from the sums of 1, of each column and of products, (1 + columns + products, K).
+
+        Without sums of products they are those of a correction that does not move them.
+        """
 
     def _read(self, block: NDArray[Any]) -> Any:
         """A block to predict; a family says here what is strange about it."""
@@ -200,6 +225,80 @@ class GenerativeClassifier(ClassProbabilities):
         self.fit_statistics(self._block_sums(rows), rows.classes)
         self._warn_after_fit()
         return self
+
+    def fit_frame(self, frame: Any, *, features: Any, label: Hashable, weight: Hashable | None = None) -> Self:
+        """Fit on the rows of a frame; those of a lazy one are added up in its engine.
+
+        Parameters
+        ----------
+        frame : dataframe
+            Of pandas, Polars, PyArrow; or lazy: of Polars, DuckDB, Spark. The named columns of a Dask frame are
+            computed.
+        features : sequence of str
+            Names of the columns to learn from.
+        label : str
+            Name of the column of labels, two or more classes.
+        weight : str, optional
+            Name of a column of frequencies: a row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self
+            As `fit` on the same rows, to 1e-9.
+
+        Raises
+        ------
+        InputError
+            When values are missing (of which columns, how many), there is one class only, or a query would ask for
+            more than 4,000 sums: K (1 + 2 d) of them, for `QuadraticDiscriminant` K (1 + d + d (d + 1) / 2), for
+            `CategoricalNaiveBayes` K times the number of categories.
+        ColumnError
+            When the frame has no such column.
+
+        Notes
+        -----
+        Cost of a lazy frame: two queries, and one for each column of text; sums come back, no rows. Cache a Spark
+        frame that takes long to make.
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> from calibrant.generative import GaussianNaiveBayes
+        >>> rows = duckdb.sql("select * from (values (0.0, 'no'), (2.0, 'no'), (4.0, 'yes'), (6.0, 'yes')) t(x, y)")
+        >>> GaussianNaiveBayes().fit_frame(rows, features=["x"], label="y").means_.ravel()
+        array([1., 5.])
+        """
+        self._check_parameters()
+        names = named_columns(features, label, weight)
+        rows = rows_of_frame(frame, names, self._categorical)
+        several_classes(rows.classes, type(self).__name__)
+        forget(self)
+        self.fit_statistics(self._sums_of(rows), rows.classes)
+        names.remember(self)
+        self._warn_after_fit()
+        return self
+
+    def frame_statistics(
+        self, frame: Any, classes: Any, *, features: Any, label: Hashable, weight: Hashable | None = None
+    ) -> Any:
+        """Statistics of the rows of a frame: `block_statistics` in the engine of a lazy one.
+
+        Parameters
+        ----------
+        frame, features, label, weight
+            As `fit_frame` takes them.
+        classes : sequence of K labels
+            All classes, the same for every frame; a frame need not have rows of each.
+
+        Returns
+        -------
+        record
+            To be merged with those of other frames or blocks, then given to `fit_statistics`.
+        """
+        return self._sums_of(rows_of_frame(frame, named_columns(features, label, weight), self._categorical, classes))
+
+    def _sums_of(self, rows: Labelled | FramePasses) -> Any:
+        return self._block_sums(rows) if isinstance(rows, Labelled) else rows.statistics(self)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add the rows of one block to the plain statistics.

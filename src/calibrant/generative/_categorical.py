@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from calibrant._parameters import Choice, Number, Rule
 from calibrant.errors import DataWarning, InputError
 from calibrant.generative._base import GenerativeClassifier
 from calibrant.generative._features import Categories, encode, find_categories, whole_or_text
+from calibrant.generative._rules import linear_rule
 from calibrant.generative._statistics import CategoricalStatistics
 
 
@@ -77,6 +79,8 @@ class CategoricalNaiveBayes(GenerativeClassifier):
         "unseen": Choice(("warn", "ignore", "error")),
     }
 
+    _categorical: ClassVar[bool] = True
+
     statistics_: CategoricalStatistics
     class_log_prior_: Floats
     feature_log_prob_: list[Floats]
@@ -97,7 +101,7 @@ class CategoricalNaiveBayes(GenerativeClassifier):
         return self.statistics_.categories
 
     def _prepare(self, block: NDArray[Any]) -> Categories:
-        return tuple(find_categories(whole_or_text(block, j), j) for j in range(block.shape[1]))
+        return tuple(find_categories(whole_or_text(block, j), f"Feature {j}") for j in range(block.shape[1]))
 
     def _encode(self, block: NDArray[Any], layout: Categories) -> JointCodes:
         return encode(block, layout)[0]
@@ -144,3 +148,15 @@ class CategoricalNaiveBayes(GenerativeClassifier):
 
     def _log_joint(self, encoded: JointCodes) -> Floats:
         return kernels.look_up(encoded, self._tables, self.class_log_prior_)
+
+    # ---------------------------------------------------------------- the same in columns, 1 or 0 for each category
+
+    def _products_of_columns(self, z: Sequence[Any]) -> list[Any]:
+        return []
+
+    def _joint_of_columns(self, z: Sequence[Any]) -> list[Any]:
+        return linear_rule(z, np.hstack(self.feature_log_prob_), self.class_log_prior_)
+
+    def _of_sums(self, layout: Categories, sums: Floats) -> CategoricalStatistics:
+        ends = np.cumsum([1, *map(len, layout)])
+        return CategoricalStatistics(sums[0], tuple(sums[a:b] for a, b in pairwise(ends)), layout)

@@ -126,14 +126,14 @@ def _whole(column: NDArray[Any], feature: int) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def find_categories(column: NDArray[Any], feature: int) -> NDArray[Any]:
+def find_categories(column: NDArray[Any], name: str) -> NDArray[Any]:
     """The categories of one column: all whole numbers from 0 (or the least) to the greatest; text as it occurs."""
     if column.dtype.kind == "U":
         return np.unique(column)
     low, high = min(int(column.min()), 0), int(column.max())
     if high - low >= MOST_CODES:
         raise InputError(
-            f"Feature {feature} holds whole numbers from {low} to {high}. They are read as codes of categories, and "
+            f"{name} holds whole numbers from {low} to {high}. They are read as codes of categories, and "
             f"more than {MOST_CODES:,} are not kept: number its categories from 0, or turn them into text."
         )
     return np.arange(low, max(high, 0) + 1)

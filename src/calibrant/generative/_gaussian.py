@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from calibrant._kernels.generative import PROBABILITY_FLOOR, VARIANCE_FLOOR, Poo
 from calibrant.errors import FitWarning
 from calibrant.generative._base import GenerativeClassifier
 from calibrant.generative._features import numeric
+from calibrant.generative._rules import linear_rule, products, quadratic_rule, symmetric, triangle
 from calibrant.generative._statistics import MomentStatistics
 
 
@@ -65,6 +67,20 @@ class _GaussianClassifier(GenerativeClassifier):
     @abstractmethod
     def _squares(self, centred: Floats, weights: Floats) -> Floats:
         """The sums of squares that the family needs."""
+
+    # ---------------------------------------------------------------- the same in columns, which are expressions
+
+    def _products_of_columns(self, z: Sequence[Any]) -> list[Any]:
+        return [column * column for column in z]
+
+    @abstractmethod
+    def _squares_of_products(self, sums: Floats) -> Floats:
+        """The squares of a record from the sums of products, (K, products)."""
+
+    def _of_sums(self, layout: Floats, sums: Floats) -> MomentStatistics:
+        d = len(layout)
+        squares = sums[d + 1 :] if len(sums) > d + 1 else np.zeros((d, 1))
+        return MomentStatistics(layout, sums[0], sums[1 : d + 1].T.copy(), self._squares_of_products(squares.T))
 
     def _with_prior(self, statistics: MomentStatistics) -> _Fitted:
         """Add `prior_strength / K` pseudo-rows per class, of pooled mean and variance."""
@@ -152,6 +168,12 @@ class GaussianNaiveBayes(_GaussianClassifier):
     def _log_joint(self, encoded: Floats) -> Floats:
         return kernels.log_densities(encoded, self._centred_means, self._whitening) + self._offset
 
+    def _squares_of_products(self, sums: Floats) -> Floats:
+        return sums.copy()
+
+    def _joint_of_columns(self, z: Sequence[Any]) -> list[Any]:
+        return quadratic_rule(z, self._centred_means, [np.diag(scales) for scales in self._whitening], self._offset)
+
 
 class QuadraticDiscriminant(_GaussianClassifier):
     """A normal distribution with its own covariance matrix per class (quadratic discriminant analysis).
@@ -236,6 +258,16 @@ class QuadraticDiscriminant(_GaussianClassifier):
 
     def _log_joint(self, encoded: Floats) -> Floats:
         return kernels.log_densities(encoded, self._centred_means, self._whitening) + self._offset
+
+    def _products_of_columns(self, z: Sequence[Any]) -> list[Any]:
+        return products(z)
+
+    def _squares_of_products(self, sums: Floats) -> Floats:
+        return symmetric(sums)
+
+    def _joint_of_columns(self, z: Sequence[Any]) -> list[Any]:
+        factors = [triangle(whitening) for whitening in self._whitening]
+        return quadratic_rule(z, self._centred_means, factors, self._offset)
 
     def _warn_after_fit(self) -> None:
         if not self._eigen.floored.any():
@@ -333,3 +365,11 @@ class LinearDiscriminantLogistic(_GaussianClassifier):
 
     def _log_joint(self, encoded: Floats) -> Floats:
         return np.asarray((self.coef_ @ encoded.T + self._offset[:, None]).T)
+
+    _squares_move: ClassVar[bool] = False
+
+    def _squares_of_products(self, sums: Floats) -> Floats:
+        return np.asarray(sums.sum(axis=0))
+
+    def _joint_of_columns(self, z: Sequence[Any]) -> list[Any]:
+        return linear_rule(z, self.coef_, self._offset)

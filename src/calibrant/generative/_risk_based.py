@@ -9,10 +9,8 @@ classes never moves. May import scikit-learn's base, NumPy and the modules of `c
 from __future__ import annotations
 
 import copy
-import math
-import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -22,24 +20,16 @@ from calibrant._checks import Floats
 from calibrant._fitting import NotFitted, forget
 from calibrant._parameters import Choice, Flag, Instance, Number, Rule, Seed, check_parameters, generator, optional
 from calibrant.data._arrays import array_of
-from calibrant.errors import FitWarning, InputError, InputTypeError
+from calibrant.errors import InputError, InputTypeError
 from calibrant.generative._base import GenerativeClassifier
 from calibrant.generative._features import matrix
+from calibrant.generative._frame_passes import FramePasses, rows_of_frame
+from calibrant.generative._frames import is_lazy, named_columns
 from calibrant.generative._history import RiskHistory, Track
+from calibrant.generative._iterations import Passes, iterate
 from calibrant.generative._prediction import ClassProbabilities
-from calibrant.generative._rows import block_rows, labelled, several_classes
-from calibrant.generative._statistics import RiskStep
+from calibrant.generative._rows import Labelled, block_rows, labelled, several_classes
 from calibrant.generative._steps import Rows, Source, Stream, hold_out
-
-HALVINGS = 20
-
-
-class _State(NamedTuple):
-    """An iterate: its statistics, how it does, and the step that led to it."""
-
-    statistics: Any
-    step: RiskStep
-    rate: float
 
 
 class RiskBasedCalibration(ClassProbabilities):
@@ -202,11 +192,10 @@ class RiskBasedCalibration(ClassProbabilities):
         several_classes(rows.classes, type(self).__name__)
         forget(self)
         validate_data(self, X=X if hasattr(X, "columns") else rows.features, reset=True, skip_check_array=True)
-        size = self.block_size or block_rows(rows.features.shape[1], len(rows.classes))
         if not self.early_stopping:
-            return self._learn(Rows(rows, size), None)
-        train, watched = hold_out(rows, self.validation_fraction, generator(self.random_state))
-        return self._learn(Rows(train, size), Rows(watched, size))
+            return self._learn(self._passes(rows), None)
+        train, watched = self._held_out(rows)
+        return self._learn(self._passes(train), self._passes(watched))
 
     def fit_blocks(self, blocks: Source, classes: Any, validation: Source | None = None) -> Self:
         """Fit on rows that come block by block, and are never held together.
@@ -242,6 +231,75 @@ class RiskBasedCalibration(ClassProbabilities):
         watched = Stream(validation, known) if validation is not None and self.early_stopping else None
         return self._learn(Stream(blocks, known), watched)
 
+    def fit_frame(
+        self,
+        frame: Any,
+        *,
+        features: Any,
+        label: Hashable,
+        weight: Hashable | None = None,
+        validation: Any = None,
+    ) -> Self:
+        """Fit on the rows of a frame; every pass over those of a lazy one is a query that adds them up in its engine.
+
+        Parameters
+        ----------
+        frame : dataframe
+            Of pandas, Polars, PyArrow; or lazy: of Polars, DuckDB, Spark. The named columns of a Dask frame are
+            computed.
+        features : sequence of str
+            Names of the columns to learn from.
+        label : str
+            Name of the column of labels, two or more classes.
+        weight : str, optional
+            Name of a column of frequencies: a row of weight 2 counts as two rows.
+        validation : dataframe, optional
+            Held-out rows with the same columns, for `early_stopping`; needed if `frame` is lazy.
+
+        Returns
+        -------
+        self
+            As `fit` on the same rows, to 1e-9. Where two classes are equally probable but for rounding, an engine may
+            take the other one: `history_.error` may differ by such rows.
+
+        Raises
+        ------
+        InputError, ColumnError
+            As `fit_frame` of the estimator.
+
+        Notes
+        -----
+        Cost: `max_iter + 3` queries that each read the frame once. Cache a Spark frame first (`frame.cache()`). The
+        combinations of categories of `CategoricalNaiveBayes` are counted by one query if there are at most 2^18.
+        """
+        self._check_parameters()
+        model = self.estimator
+        if not isinstance(model, GenerativeClassifier):
+            raise InputTypeError(
+                f"fit_frame works with the classifiers of calibrant.generative, whose rules an engine can be told, but "
+                f"the estimator is {type(model).__name__}. Read the rows in blocks with fit_blocks."
+            )
+        names = named_columns(features, label, weight)
+        if self.early_stopping and validation is None and is_lazy(frame):
+            raise InputError("early_stopping on a lazy frame needs validation=: a frame of the held-out rows.")
+        train, watched = rows_of_frame(frame, names, model._categorical), None
+        several_classes(train.classes, type(self).__name__)
+        if self.early_stopping and validation is not None:
+            watched = rows_of_frame(validation, names, model._categorical, train.classes)
+        elif self.early_stopping and isinstance(train, Labelled):
+            train, watched = self._held_out(train)
+        forget(self)
+        names.remember(self)
+        return self._learn(self._passes(train), None if watched is None else self._passes(watched))
+
+    def _held_out(self, rows: Labelled) -> tuple[Labelled, Labelled]:
+        return hold_out(rows, self.validation_fraction, generator(self.random_state))
+
+    def _passes(self, rows: Labelled | FramePasses) -> Rows | FramePasses:
+        if not isinstance(rows, Labelled):
+            return rows
+        return Rows(rows, self.block_size or block_rows(rows.features.shape[1], len(rows.classes)))
+
     def _check_parameters(self) -> None:
         check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
         if self.guard == "halve" and not hasattr(self.estimator, "statistics_are_valid"):
@@ -251,55 +309,12 @@ class RiskBasedCalibration(ClassProbabilities):
                 f'guard="clip" and floor the parameters in fit_statistics.'
             )
 
-    def _learn(self, rows: Rows | Stream, watched: Rows | Stream | None) -> Self:
+    def _learn(self, rows: Passes, watched: Passes | None) -> Self:
         model = clone(self.estimator)
         if isinstance(model, GenerativeClassifier):
             model._check_parameters()
         self.classes_ = rows.classes
-        track = Track(self.scoring)
-        state = self._start(model, rows)
-        self._record(track, model, state, watched)
-        for _ in range(self.max_iter):
-            moved = self._move(model, rows, state)
-            if moved is None:
-                break
-            state = moved
-            self._record(track, model, state, watched)
-            if watched is not None and track.since_best() >= self.n_iter_no_change:
-                break
-        return self._finish(model, track)
-
-    def _start(self, model: Any, rows: Rows | Stream) -> _State:
-        statistics = rows.statistics(model)
-        model.fit_statistics(statistics, self.classes_)
-        if isinstance(model, GenerativeClassifier):
-            model._warn_after_fit()
-        return _State(statistics, rows.step(model), float(self.learning_rate))
-
-    def _move(self, model: Any, rows: Rows | Stream, state: _State) -> _State | None:
-        """The next iterate, with the step halved as the guard and the step control ask; None when there is none."""
-        rate = state.rate if self.step_control else float(self.learning_rate)
-        for _ in range(HALVINGS + 1):
-            statistics = state.statistics + state.step.correction * rate
-            if self.guard == "clip" or model.statistics_are_valid(statistics):
-                model.fit_statistics(statistics, self.classes_)
-                step = rows.step(model)
-                if not math.isfinite(step.log_loss):
-                    self._warn("the log loss is no longer a finite number; use a smaller learning_rate")
-                    return None
-                if not self.step_control or step.log_loss <= state.step.log_loss:
-                    return _State(statistics, step, rate)
-            rate /= 2
-        if not self.step_control:
-            self._warn('no step keeps the statistics valid, so it stopped; use guard="clip" to go on')
-        return None
-
-    def _record(self, track: Track, model: Any, state: _State, watched: Rows | Stream | None) -> None:
-        held_out = None if watched is None else watched.step(model, correct=False)
-        track.add(state.statistics, state.step, held_out, state.rate if track.steps else 0.0)
-
-    def _warn(self, what: str) -> None:
-        warnings.warn(f"RiskBasedCalibration: {what}. The best iterate so far was kept.", FitWarning, stacklevel=5)
+        return self._finish(model, iterate(self, model, rows, watched))
 
     def _finish(self, model: Any, track: Track) -> Self:
         self.history_ = track.history()

@@ -65,8 +65,7 @@ def labelled(X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> 
     _checks.same_length(X=features, y=np.atleast_1d(labels))
     weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
     weights = _checks.weights(weights, len(features), "X")
-    found, codes = _checks.distinct_labels(labels, "y")
-    _not_continuous(found)
+    found, codes = distinct_classes(labels, "y")
     if weights is not None and not weights.all():
         kept = weights > 0
         features, codes, weights = features[kept], codes[kept], weights[kept]
@@ -75,7 +74,14 @@ def labelled(X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> 
     if classes is None:
         return Labelled(features, codes, weights, found)
     known = np.asarray(classes)
-    return Labelled(features, _places(found, known)[codes], weights, known)
+    return Labelled(features, places_of(found, known)[codes], weights, known)
+
+
+def distinct_classes(labels: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The labels that occur, sorted, and the index of each row's label."""
+    found, codes = _checks.distinct_labels(labels, name)
+    _not_continuous(found)
+    return found, codes
 
 
 def _not_continuous(found: NDArray[Any]) -> None:
@@ -86,7 +92,8 @@ def _not_continuous(found: NDArray[Any]) -> None:
         )
 
 
-def _places(found: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
+def places_of(found: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
+    """The index of each label that occurs among the known classes."""
     index = {value: place for place, value in enumerate(known.tolist())}
     if known.ndim != 1 or len(index) < len(known):
         raise InputError(f"classes must be a list that names each class once, but it is {_checks.shown(known, 12)}.")

@@ -1,6 +1,7 @@
 """Risk-based calibration (RC) against its start and gradient descent (GD), and its speed.
 
-    python benchmarks/risk_based.py [--data FOLDER] [--iterations 64] [--only tables|held-out|speed] [--per-set]
+    python benchmarks/risk_based.py [--data FOLDER] [--iterations 64] [--per-set] [--spark]
+                                    [--only tables|held-out|speed|frames|doubling]
 
 Tables: training error at the closed-form start, the best of the iterates of RC and of GD, and the reach (iterations
 that RC needs to the error of GD after its last iteration), by maximum likelihood and by MAP. Both methods start from
@@ -8,6 +9,7 @@ the same parameters and run as long; both are shown with rate 0.1, and with the 
 grid.
 Held-out: 5 folds, start against RC with and without early stopping. Data: csv files of the folder (label last, unless
 listed below; columns of text are coded, incomplete rows dropped) and scikit-learn's own sets.
+Speed, frames, doubling: see `_risk_based_speed.py`.
 """
 
 from __future__ import annotations
@@ -24,15 +26,13 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 from sklearn import datasets
-from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.model_selection import StratifiedKFold
-from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from _timing import Row, header, measure, peak_megabytes, print_rows, seconds
+from _risk_based_speed import doubling, frames, speed
+from _timing import header
 from calibrant import expected_calibration_error
 from calibrant.generative import (
     CategoricalNaiveBayes,
-    GaussianNaiveBayes,
     LinearDiscriminantLogistic,
     QuadraticDiscriminant,
     RiskBasedCalibration,
@@ -319,52 +319,12 @@ def _held_out(family: Family, strength: float, X: np.ndarray, y: np.ndarray, ite
     return result
 
 
-# ---------------------------------------------------------------- speed
-
-
-def speed() -> None:
-    """Plain fits beside scikit-learn's; 64 iterations on a million rows of categories and 100,000 rows of numbers."""
-    rng = np.random.default_rng(0)
-    codes, numbers = rng.integers(0, 6, (1_000_000, 20)), rng.normal(size=(1_000_000, 20))
-    y = rng.integers(0, 2, len(codes))
-    pairs = [(CategoricalNaiveBayes(1.0), CategoricalNB(), codes), (GaussianNaiveBayes(), GaussianNB(), numbers)]
-    pairs.append((QuadraticDiscriminant(), QuadraticDiscriminantAnalysis(), numbers))
-    print_rows([row for ours, peer, X in pairs for row in _plain(ours, peer, X, y)])
-    print()
-    print("| task | rows | classes | seconds | bar | peak MB |\n|---|--:|--:|--:|--:|--:|")
-    for n_classes in (2, 3):
-        sizes = rng.integers(4, 9, 20)
-        y = rng.integers(0, n_classes, 1_000_000)
-        X = np.stack(
-            [(rng.integers(0, size, len(y)) + y * (rng.random(len(y)) < 0.1)) % size for size in sizes], axis=1
-        )
-        _print_speed("naive Bayes, 20 categories", CategoricalNaiveBayes(), X, y)
-    for n_classes in (2, 3):
-        y = rng.integers(0, n_classes, 100_000)
-        X = rng.normal(size=(len(y), 20)) + 0.3 * y[:, None]
-        X[:, 1:] += 0.5 * X[:, :-1]
-        for name, model in (("QDA", QuadraticDiscriminant()), ("LR", LinearDiscriminantLogistic())):
-            _print_speed(f"{name}, 20 numbers", model, X, y)
-
-
-def _plain(ours: Any, peer: Any, X: np.ndarray, y: np.ndarray) -> Iterator[Row]:
-    name = type(ours).__name__
-    yield measure(f"{name} fit", len(y), lambda: ours.fit(X, y), lambda: peer.fit(X, y))
-    yield measure(f"{name} predict", len(y), lambda: ours.predict_proba(X), lambda: peer.predict_proba(X))
-
-
-def _print_speed(task: str, model: Any, X: np.ndarray, y: np.ndarray) -> None:
-    took = seconds(lambda: RiskBasedCalibration(model, max_iter=64).fit(X, y), 3)
-    peak = peak_megabytes(lambda: RiskBasedCalibration(model, max_iter=2).fit(X, y))
-    verdict = "30 ok" if took < 30 else "30 MISSED"
-    print(f"| {task}, 64 iterations | {len(y):,} | {y.max() + 1} | {took:.1f} | {verdict} | {peak:.0f} |", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder of csv files")
     parser.add_argument("--iterations", type=int, default=64)
-    parser.add_argument("--only", choices=["tables", "held-out", "speed"])
+    parser.add_argument("--only", choices=["tables", "held-out", "speed", "frames", "doubling"])
+    parser.add_argument("--spark", action="store_true", help="frames of a local Spark too")
     parser.add_argument("--per-set", action="store_true", help="a line for each set")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -376,6 +336,10 @@ def main() -> None:
         held_out(options.data, options.iterations)
     if options.only in (None, "speed"):
         speed()
+    if options.only in (None, "frames"):
+        frames(options.spark)
+    if options.only in (None, "doubling"):
+        doubling()
 
 
 if __name__ == "__main__":

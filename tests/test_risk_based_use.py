@@ -182,6 +182,6 @@ def test_sixty_four_iterations_take_under_half_a_minute(n_classes):
     X = np.stack([rng.integers(0, size, len(y)) for size in rng.integers(4, 9, 20)], axis=1)
     numbers = rng.normal(size=(100_000, 20)) + 0.2 * y[:100_000, None]
     for model, given in ((CategoricalNaiveBayes(), X), (QuadraticDiscriminant(), numbers)):
-        start = time.perf_counter()
+        start = time.process_time()  # of one core: other work on the machine does not count
         RiskBasedCalibration(model, max_iter=64).fit(given, y[: len(given)])
-        assert time.perf_counter() - start < 30
+        assert time.process_time() - start < 30

@@ -250,7 +250,7 @@ class GenerativeClassifier(ClassProbabilities):
         ------
         InputError
             When values are missing (of which columns, how many), there is one class only, or a query would ask for
-            more than 4,000 sums: K (1 + 2 d) of them, for `QuadraticDiscriminant` K (1 + d + d (d + 1) / 2), for
+            more than 1,000 sums: K (1 + 2 d) of them, for `QuadraticDiscriminant` K (1 + d + d (d + 1) / 2), for
             `CategoricalNaiveBayes` K times the number of categories.
         ColumnError
             When the frame has no such column.

@@ -27,8 +27,8 @@ from calibrant.generative._statistics import RiskStep
 if TYPE_CHECKING:
     import narwhals as nw
 
-MOST_SUMS = 4_000
-"""The most sums of one query."""
+MOST_SUMS = 1_000
+"""The most sums of one query: Spark takes seconds to plan as many, and minutes to plan twice as many."""
 MOST_COUNTED = 2**18
 """Combinations of categories and classes up to this many are counted once and brought into memory."""
 

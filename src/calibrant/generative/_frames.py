@@ -28,7 +28,7 @@ from calibrant.generative._rows import Labelled, distinct_classes, labelled, pla
 if TYPE_CHECKING:
     import narwhals as nw
 
-MOST_TEXTS = 2_000
+MOST_TEXTS = 1_000
 """The most categories of text that a query looks up."""
 
 

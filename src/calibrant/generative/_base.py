@@ -221,7 +221,7 @@ class GenerativeClassifier(ClassProbabilities):
         rows = labelled(X, y, sample_weight)
         several_classes(rows.classes, type(self).__name__)
         forget(self)
-        self._remember_features(X, reset=True)
+        self._remember_features(X, rows.features, reset=True)
         self.fit_statistics(self._block_sums(rows), rows.classes)
         self._warn_after_fit()
         return self
@@ -329,15 +329,15 @@ class GenerativeClassifier(ClassProbabilities):
         known = _known_classes(self, classes)
         rows = labelled(X, y, sample_weight, known)
         several_classes(rows.classes, type(self).__name__)
-        self._remember_features(X, reset=first)
+        self._remember_features(X, rows.features, reset=first)
         sums = self._block_sums(rows)
         return self.fit_statistics(sums if first else self.statistics_ + sums, rows.classes)
 
     def _check_parameters(self) -> None:
         check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
 
-    def _remember_features(self, X: Any, reset: bool) -> None:
-        validate_data(self, X=X if hasattr(X, "columns") else matrix(X), reset=reset, skip_check_array=True)
+    def _remember_features(self, X: Any, rows: NDArray[Any], reset: bool) -> None:
+        validate_data(self, X=X if hasattr(X, "columns") else rows, reset=reset, skip_check_array=True)
 
     # ---------------------------------------------------------------- prediction
 
@@ -354,7 +354,7 @@ class GenerativeClassifier(ClassProbabilities):
             name = type(self).__name__
             raise NotFitted(f"This {name} is not fitted yet. Call fit(X, y), partial_fit or fit_statistics first.")
         rows = matrix(X)
-        self._remember_features(X, reset=False)
+        self._remember_features(X, rows, reset=False)
         return rows
 
 

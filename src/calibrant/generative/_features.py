@@ -1,7 +1,7 @@
 """Feature matrices in: finite numbers for the Gaussian models, category codes for the categorical one.
 
 Rows are kept in the type they came in; what a model works on is made block by block.
-May import NumPy, SciPy's test for sparse matrices, `calibrant._checks`, `calibrant.data` and `calibrant.errors`.
+May import NumPy, SciPy's test for sparse matrices, the kernels, `calibrant._checks`, `calibrant.data`, `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 
 from calibrant import _checks
 from calibrant._checks import Floats, plural, shown
+from calibrant._kernels._dot import dot
 from calibrant._kernels.generative import JointCodes, join
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError, InputTypeError
@@ -43,12 +44,20 @@ def matrix(X: Any, name: str = "X") -> NDArray[Any]:
         )
     if array.dtype.kind == "c":
         raise InputError(f"Complex data not supported: {name} holds complex numbers. Give their parts as features.")
-    if array.dtype.kind == "f":
+    if array.dtype.kind == "f" and not _plainly_modest(array):
         _checks.finite(array, name)
         _not_too_large(array, name)
     elif array.dtype.kind == "O":
         _nothing_missing(array, name)
     return array
+
+
+def _plainly_modest(array: NDArray[Any]) -> bool:
+    """Whether one pass tells that all is finite and of modest size: by the sum of squares. False tells nothing."""
+    if array.itemsize not in (4, 8) or not (array.flags.c_contiguous or array.flags.f_contiguous):
+        return False
+    with np.errstate(all="ignore"):
+        return dot(array.ravel(order="K"), array.ravel(order="K")) < LARGEST
 
 
 def _not_too_large(array: NDArray[Any], name: str) -> None:

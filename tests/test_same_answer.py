@@ -16,6 +16,7 @@ import pytest
 
 import calibrant as ca
 from calibrant.data import _grouped
+from calibrant.data._grouped import surely_more
 from calibrant.errors import ColumnError, DataWarning, InputError, InputTypeError
 from catalogue import BINARY, MEASURES, binary_rows, named
 
@@ -221,6 +222,47 @@ def test_a_table_that_fits_is_exact_and_says_nothing(make):
     scores, y = wide("probability")
     table = ca.ScoreTable.from_frame(make({"p": scores, "y": y}), score="p", label="y", max_distinct=4000)
     assert_same(table, ca.ScoreTable.from_arrays(scores, y))
+
+
+STEPS = np.arange(40_000.0)
+FEW = {
+    "thousandths and finer": STEPS / 40_000,
+    "binary": STEPS / 2**17,
+    "whole": STEPS,
+    "halves": STEPS / 2 - 10_000,
+    "thousands": STEPS * 1000,
+    "millions, of which fractions are lost": STEPS + 2_000_000,
+    "great": STEPS * 1e300,
+    "small": STEPS * 1e-300,
+    "log-odds": np.round(STEPS / 5000 - 4, 6),
+}
+
+
+@every_lazy
+def test_more_scores_than_the_limit_by_far_are_seen_in_a_sample(make, monkeypatch):
+    """Never wrongly: cells in place of what would have fitted is the worse mistake."""
+    monkeypatch.setattr(_grouped, "SAMPLE", 2000)
+
+    def judged(scores):
+        rows = make({"score": np.repeat(scores, 2)})
+        return surely_more(nw.from_native(rows).lazy(), 40_000)
+
+    rng = np.random.default_rng(0)
+    z = rng.normal(-1, 3, 60_000)
+    assert judged(1 / (1 + np.exp(-z)))
+    assert judged(z)
+    assert {name for name, scores in FEW.items() if judged(scores)} == set()
+
+
+@every_lazy
+def test_cells_that_a_sample_asked_for_keep_every_row(make):
+    rng = np.random.default_rng(0)
+    p = np.round(rng.random(60_000), 12)
+    y = (rng.random(60_000) < p).astype(int)
+    with pytest.warns(DataWarning, match=r"more than 40,000 distinct scores.*not exact"):
+        table = ca.ScoreTable.from_frame(make({"p": p, "y": y}), score="p", label="y", max_distinct=40_000)
+    assert (len(table) <= 40_000, table.n_rows, table.total_positives) == (True, 60_000, y.sum())
+    assert abs(ca.log_loss(table) - ca.log_loss(y, p)) < 1e-3
 
 
 # ---------------------------------------------------------------- maps in Dask and Spark

@@ -1,7 +1,8 @@
 """The score table of a lazy frame (Polars, DuckDB, Spark, Dask), added up by score in its engine.
 
-Two queries: the distinct labels with everything that cannot be used, then one group-by of the scores. Where there are
-more distinct scores than `max_distinct`, a third one adds up cells (see `_cells` for what that may change).
+Three queries: the distinct labels with everything that cannot be used; about how many scores there are, from a sample;
+and one group-by of the scores. Where there are more than `max_distinct`, cells are added up (see `_cells` for what that
+may change): instead where the sample is sure of it, else after the group-by has found out.
 May import NumPy, narwhals, `calibrant._checks`, `calibrant.errors`, and `_cells` and `_columns` beside this file.
 """
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 MOST_LABELS = 10_000
+SAMPLE = 20_000
+"""Distinct scores of a sample that decides."""
+SURELY_MORE = 1.3
+"""How far beyond the limit the estimate is, before the exact group-by is not even tried."""
 
 
 def read_lazy(
@@ -132,9 +137,10 @@ def added_up(rows: nw.LazyFrame[Any], classes: tuple[Label | None, Label], max_d
     import narwhals as nw
 
     sums = (nw.col("hit").sum(), nw.col("weight").sum(), nw.len().alias("rows"), nw.col("square").sum())
-    table = rows.group_by("score").agg(*sums).head(max_distinct + 1).collect()
-    cells = None
-    if len(table) > max_distinct:
+    table, cells = None, None
+    if not surely_more(rows, max_distinct):
+        table = rows.group_by("score").agg(*sums).head(max_distinct + 1).collect()
+    if table is None or len(table) > max_distinct:
         placed, cells = _in_cells(rows, max_distinct)
         moved = placed.with_columns(moment=nw.col("weight") * nw.col("score"))
         table = moved.group_by("cell").agg(nw.col("moment").sum(), *sums).collect()
@@ -145,6 +151,26 @@ def added_up(rows: nw.LazyFrame[Any], classes: tuple[Label | None, Label], max_d
     _checks.weight_total(float(weight.sum()), float(numbers["rows"].sum()))
     misses = np.maximum(weight - hit, 0.0)
     return Sums(scores + 0.0, hit, misses, numbers["rows"], numbers["square"], classes)
+
+
+def surely_more(rows: nw.LazyFrame[Any], most: int) -> bool:
+    """Whether a sample of the distinct scores says that there are more than `most`, by far.
+
+    The sample is drawn by value, so that a score is in it with all of its rows or not at all: those for which the
+    fraction of |x| a, a irrational, lies in a window. Multiples of a step spread evenly over it (Weyl 1916). Scores
+    with a product too great for an exact fraction, or too small for a whole one, are not counted, which errs on the
+    side of the exact group-by.
+    """
+    import narwhals as nw
+
+    share = max(SAMPLE / most, 0.002)
+    if share > 0.5:
+        return False
+    product = nw.col("score").abs() * (2**30 * 0.6180339887498949)
+    fraction = product % 1.0
+    inside = (product < 2.0**40) & (fraction >= 0.25) & (fraction < 0.25 + share)
+    found = rows.filter(inside).select("score").unique().head(round(SURELY_MORE * share * most) + 1).collect()
+    return len(found) > SURELY_MORE * share * most
 
 
 def _in_cells(rows: nw.LazyFrame[Any], most: int) -> tuple[nw.LazyFrame[Any], Cells]:

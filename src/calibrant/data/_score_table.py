@@ -125,10 +125,10 @@ class ScoreTable:
     ) -> ScoreTable:
         """Table of two or three columns of a frame: pandas, Polars (eager and lazy), PyArrow, DuckDB, Spark, Dask.
 
-        A lazy frame is added up by score in its engine, and only the table comes back: two queries, and memory for
-        the distinct scores. Beyond `max_distinct` of them, a third query adds up cells of equal width h in log-odds
-        (outside [0, 1]: in sign(x) log(1 + |x|)), each with its mean score, and a warning says so: log loss changes
-        by at most h, the Brier score by at most h / 2.
+        A lazy frame is added up by score in its engine, and only the table comes back: three queries, and memory for
+        the distinct scores. Beyond `max_distinct` of them, which a sample foresees, cells are added up instead, of
+        equal width h in log-odds (outside [0, 1]: in sign(x) log(1 + |x|)), each with its mean score, and a warning
+        says so: log loss changes by at most h, the Brier score by at most h / 2.
 
         Parameters
         ----------

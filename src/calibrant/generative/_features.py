@@ -1,7 +1,8 @@
 """Feature matrices in: finite numbers for the Gaussian models, category codes for the categorical one.
 
 Rows are kept in the type they came in; what a model works on is made block by block.
-May import NumPy, SciPy's test for sparse matrices, the kernels, `calibrant._checks`, `calibrant.data`, `calibrant.errors`.
+May import NumPy, SciPy's test for sparse matrices, the kernels, `calibrant._checks`, `calibrant.data` and
+`calibrant.errors`.
 """
 
 from __future__ import annotations

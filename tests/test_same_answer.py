@@ -238,7 +238,7 @@ FEW = {
 }
 
 
-@every_lazy
+@pytest.mark.parametrize("make", LAZY.values(), ids=LAZY.keys())
 def test_more_scores_than_the_limit_by_far_are_seen_in_a_sample(make, monkeypatch):
     """Never wrongly: cells in place of what would have fitted is the worse mistake."""
     monkeypatch.setattr(_grouped, "SAMPLE", 2000)
@@ -252,6 +252,13 @@ def test_more_scores_than_the_limit_by_far_are_seen_in_a_sample(make, monkeypatc
     assert judged(1 / (1 + np.exp(-z)))
     assert judged(z)
     assert {name for name, scores in FEW.items() if judged(scores)} == set()
+
+
+@pytest.mark.slow
+def test_spark_is_not_asked_for_a_sample(monkeypatch):
+    monkeypatch.setattr(_grouped, "SAMPLE", 2000)
+    rows = spark_frame({"score": np.linspace(0.001, 0.999, 60_000)})
+    assert not surely_more(nw.from_native(rows), 40_000)
 
 
 @every_lazy

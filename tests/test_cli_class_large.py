@@ -56,7 +56,7 @@ def test_weights_gaps_numbers_as_labels_and_parquet(monkeypatch: pytest.MonkeyPa
     cells = {f"z{k}": list(map(repr, z[:, k].tolist())) for k in range(3)}
     cells["z1"][7] = ""
     write("in.csv", {**cells, "y": y.tolist(), "w": w.tolist()})
-    duckdb.sql("COPY (SELECT * FROM read_csv('in.csv')) TO 'in.parquet'")
+    duckdb.connect().execute("COPY (SELECT * FROM read_csv('in.csv')) TO 'in.parquet'")
     ask = ("--scores", "z*", "--label", "y", "--weight", "w", "--missing", "drop", "--from-logits", "--method", "sms")
     for file in ("in.csv", "in.parquet"):
         with pytest.MonkeyPatch.context() as patch:

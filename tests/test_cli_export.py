@@ -24,7 +24,7 @@ def _a_map_in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_sql_to_standard_output_is_nothing_but_sql() -> None:
     done = run("export", "map.json", "--to", "sql", "--score", "p")
     assert (done.code, done.err) == (0, "")
-    found = duckdb.execute(f"SELECT {done.out} FROM (SELECT 0.3::DOUBLE AS p)").fetchone()
+    found = duckdb.execute(f"SELECT {done.out} FROM (SELECT 0.3::DOUBLE AS p)").fetchall()[0]
     assert found == (pytest.approx(load_map("map.json")(0.3), abs=1e-14),)
     assert "::float8" in run("export", "map.json", "--to", "sql", "--dialect", "postgres").out
 

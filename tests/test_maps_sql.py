@@ -237,7 +237,7 @@ def test_what_is_no_score_gives_null(record: Map) -> None:
     sql = sql_of(record, "s")
     wrong = ["NULL", "'nan'", "'inf'", "'-inf'", *(["1.1", "-0.2"] if record.reads == "probability" else [])]
     for value in wrong:
-        assert duckdb.execute(f"SELECT {sql} FROM (SELECT {value}::DOUBLE AS s)").fetchone() == (None,)
+        assert duckdb.execute(f"SELECT {sql} FROM (SELECT {value}::DOUBLE AS s)").fetchall() == [(None,)]
 
 
 def test_sqlite_gives_null_for_text(sqlite: sqlite3.Connection) -> None:
@@ -254,7 +254,7 @@ def test_names_are_quoted() -> None:
 
 def test_constants_are_doubles() -> None:
     record = StepMap(PAIR, [0.1], [0.25, 0.75])
-    assert duckdb.execute(f"SELECT typeof({sql_of(record, '0.3e0')})").fetchone() == ("DOUBLE",)
+    assert duckdb.execute(f"SELECT typeof({sql_of(record, '0.3e0')})").fetchall() == [("DOUBLE",)]
     assert "0.1D" in sql_of(record, "s", "spark")
     assert "'0.1'::float8" in sql_of(record, "s", "postgres")
 

@@ -18,8 +18,8 @@ from .calibrators import StructuredVectorScaling as StructuredVectorScaling
 from .calibrators import TemperatureScaling as TemperatureScaling
 from .calibrators import VectorScaling as VectorScaling
 from .calibrators import VennAbers as VennAbers
-from .calibrators import shared_rows as shared_rows
 from .data import ScoreTable as ScoreTable
+from .data import shared_rows as shared_rows
 from .decisions import bayes_decision as bayes_decision
 from .decisions import choose_threshold as choose_threshold
 from .decisions import net_benefit as net_benefit

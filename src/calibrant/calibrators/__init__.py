@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from calibrant.calibrators._auto import AutoCalibrator
 from calibrant.calibrators._classifier import CalibratedClassifier
-from calibrant.calibrators._copies import SharedRows, shared_rows
 from calibrant.calibrators._histogram import HistogramBinning
 from calibrant.calibrators._logistic import AffineLogit, PlattScaling
 from calibrant.calibrators._matrix_scaling import DirichletCalibration, MatrixScaling, StructuredMatrixScaling
@@ -30,12 +29,10 @@ __all__ = [
     "PlattScaling",
     "QuadraticLogit",
     "RecursivePartitioning",
-    "SharedRows",
     "SplineCalibration",
     "StructuredMatrixScaling",
     "StructuredVectorScaling",
     "TemperatureScaling",
     "VectorScaling",
     "VennAbers",
-    "shared_rows",
 ]

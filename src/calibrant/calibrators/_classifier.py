@@ -23,10 +23,10 @@ from calibrant._checks import Floats
 from calibrant._parameters import Flag, Instance, Rule, check_parameters, optional
 from calibrant.calibrators._auto import AutoCalibrator
 from calibrant.calibrators._base import NotFitted, forget
-from calibrant.calibrators._copies import hashes_of_copies
 from calibrant.calibrators._folds import CV, Split, splits_of
 from calibrant.calibrators._misuse import SEPARATED
 from calibrant.data._arrays import aligned, array_of
+from calibrant.data._copies import hashes_of_copies
 from calibrant.errors import DataWarning, InputError
 from calibrant.metrics import brier_score, log_loss, roc_auc
 

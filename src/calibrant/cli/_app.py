@@ -307,6 +307,7 @@ def evaluate(
         Path | None,
         typer.Option("--map", metavar="MAP", help="Judge what this map makes of the scores.", show_default=False),
     ] = None,
+    fitted_on: options.FittedOn = None,
     bins: Annotated[
         int, typer.Option("--bins", metavar="COUNT", min=1, max=1000, help="Bins of the calibration error.")
     ] = 15,
@@ -334,8 +335,8 @@ def evaluate(
         from calibrant.cli._class_reading import class_request
 
         many = class_request(request, columns, classes, margin=margin)
-        return run_class_evaluate(many, map_path=map, n_bins=bins, as_json=json)
-    return run_evaluate(request, map_path=map, n_bins=bins, margin=margin, as_json=json)
+        return run_class_evaluate(many, map_path=map, fitted_on=fitted_on, n_bins=bins, as_json=json)
+    return run_evaluate(request, map_path=map, fitted_on=fitted_on, n_bins=bins, margin=margin, as_json=json)
 
 
 app.command(

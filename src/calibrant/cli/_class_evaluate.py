@@ -9,7 +9,7 @@ import json
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrant import _checks, metrics
 from calibrant._checks import Floats, Label
-from calibrant.cli import _class_large, _console
+from calibrant.cli import _class_large, _console, _fitted_on
 from calibrant.cli._class_apply import mapped
 from calibrant.cli._class_reading import (
     ClassRequest,
@@ -33,7 +33,7 @@ from calibrant.cli._evaluate import FULL_WIDTH
 from calibrant.cli._evaluation import BinnedError, binned_error
 from calibrant.cli._fit import finite_only
 from calibrant.cli._words import number, percent
-from calibrant.data import ScoreTable
+from calibrant.data import ScoreTable, SharedRows
 from calibrant.data._cells import MORE
 from calibrant.errors import CalibrantWarning
 from calibrant.maps import Map, load_map
@@ -55,22 +55,36 @@ class ClassEvaluation:
     reasons: dict[str, str]
 
 
-def run_class_evaluate(request: ClassRequest, *, map_path: Path | None, n_bins: int, as_json: bool) -> None:
+def run_class_evaluate(
+    request: ClassRequest, *, map_path: Path | None, fitted_on: Path | None, n_bins: int, as_json: bool
+) -> None:
     """Read, map if asked, measure, tell."""
     record = None if map_path is None else load_map(map_path)
     columns = score_columns(request)
     large = _class_large.bytes_of(request, columns) > _class_large.LARGE
+    shared = None if fitted_on is None else _shared(request, columns, fitted_on)
     counts, tables = (_in_engine if large else _at_once)(request, columns, record, map_path)
     with _console.working("Measuring"):
         found = _evaluation(counts.classes, tables, n_bins)
     if as_json:
         content = finite_only(_as_dict(request, columns, counts, map_path, found))
+        content["fitted_on"] = _fitted_on.as_dict(shared, fitted_on)
         _console.show_raw(json.dumps(content, ensure_ascii=False, indent=1))
         return
     _console.show(class_rows_read(counts, request.file.path.name))
     if map_path is not None:
         _console.show(f"Scores are mapped by {map_path}; judge a map on rows that it was not fitted on.")
+    if shared is not None and fitted_on is not None:
+        _fitted_on.tell_rows_in_both(shared, fitted_on)
     _tell(counts.classes, found, n_bins)
+
+
+def _shared(request: ClassRequest, columns: ScoreColumns, fitted_on: Path) -> SharedRows:
+    other = replace(request, file=replace(request.file, path=fitted_on))
+    if any(_class_large.bytes_of(one, columns) > _class_large.LARGE for one in (request, other)):
+        raise _fitted_on.too_large(fitted_on)
+    fitted, judged = (read_class_file(one, columns, "score").rows for one in (other, request))
+    return _fitted_on.rows_in_both((fitted.scores, fitted.labels), (judged.scores, judged.labels), fitted_on)
 
 
 # ---------------------------------------------------------------- measuring

@@ -6,37 +6,56 @@ May import `calibrant.maps`, `calibrant.data`, and the modules of this folder; n
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from calibrant.cli import _console
+from calibrant.cli import _console, _fitted_on
 from calibrant.cli._evaluation import BinnedError, Evaluation, evaluation
 from calibrant.cli._evidence import Evidence, evidence, evidence_as_dict, tell_evidence
 from calibrant.cli._reading import Request, Rows, range_of, read_rows
 from calibrant.cli._words import for_command_line, number, percent, rows_read
+from calibrant.data import ScoreTable, SharedRows
 from calibrant.errors import InputError
 from calibrant.maps import Map, load_map
 
 
-def run_evaluate(request: Request, *, map_path: Path | None, n_bins: int, margin: float | None, as_json: bool) -> None:
+def run_evaluate(
+    request: Request,
+    *,
+    map_path: Path | None,
+    fitted_on: Path | None,
+    n_bins: int,
+    margin: float | None,
+    as_json: bool,
+) -> None:
     """Read, map if asked, measure, tell."""
     record = None if map_path is None else load_map(map_path)
     rows = read_rows(request)
+    shared = None if fitted_on is None else _shared(request, rows.table, fitted_on)
     if record is not None:
         rows = Rows(_mapped(rows, record), rows.dropped, rows.groups)
     with _console.working("Measuring"):
         found = evaluation(rows.table, n_bins)
         proof = evidence(rows.table, rows.groups, margin) if found.scores.inside else None
     if as_json:
-        _console.show_raw(json.dumps(_as_dict(request, rows, map_path, found, proof), ensure_ascii=False, indent=1))
+        content = _as_dict(request, rows, map_path, found, proof)
+        content["fitted_on"] = _fitted_on.as_dict(shared, fitted_on)
+        _console.show_raw(json.dumps(content, ensure_ascii=False, indent=1))
         return
     _console.show(rows_read(rows.table, request.path.name, rows.dropped))
     if record is not None:
         _console.show(f"Scores are mapped by {map_path}; judge a map on rows that it was not fitted on.")
+    if shared is not None and fitted_on is not None:
+        _fitted_on.tell_rows_in_both(shared, fitted_on)
     _tell(found)
     if proof is not None:
         tell_evidence(proof)
+
+
+def _shared(request: Request, table: ScoreTable, fitted_on: Path) -> SharedRows:
+    fitted = read_rows(replace(request, path=fitted_on, group=None)).table
+    return _fitted_on.rows_in_both((fitted.scores, fitted._labels), (table.scores, table._labels), fitted_on)
 
 
 def _mapped(rows: Rows, record: Map) -> Any:

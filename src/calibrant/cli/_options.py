@@ -93,6 +93,15 @@ Margin = Annotated[
         show_default=False,
     ),
 ]
+FittedOn = Annotated[
+    Path | None,
+    typer.Option(
+        "--fitted-on",
+        metavar="FILE",
+        help="The rows that the map was fitted on, with the same columns: tells how many of them are judged here.",
+        show_default=False,
+    ),
+]
 Weight = Annotated[
     str | None,
     typer.Option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calibrant.data._copies import SharedRows, shared_rows
 from calibrant.data._score_table import ScoreTable
 
-__all__ = ["ScoreTable"]
+__all__ = ["ScoreTable", "SharedRows", "shared_rows"]

@@ -34,7 +34,7 @@ def column_array(values: Any, name: str) -> NDArray[Any]:
         return _of_tensor(values)
     if isinstance(values, str | bytes | dict):
         raise InputTypeError(f"{name} must hold one value per row, but it is {type(values).__name__}: {values!r:.60}.")
-    parts = _columns_of(values)
+    parts = frame_columns(values)
     if parts is not None:
         return _stacked([column_array(part, name) for part in parts], name)
     if hasattr(values, "to_numpy"):
@@ -50,7 +50,7 @@ def _of_tensor(values: Any) -> NDArray[Any]:
         return np.asarray(tensor.float().numpy())
 
 
-def _columns_of(values: Any) -> list[Any] | None:
+def frame_columns(values: Any) -> list[Any] | None:
     """The columns of a frame (pandas, Polars, PyArrow); None for anything else."""
     if hasattr(values, "iloc") and hasattr(values, "columns"):
         return [values.iloc[:, place] for place in range(len(values.columns))]

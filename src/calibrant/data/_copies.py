@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._checks import plural, shown
-from calibrant.data._frames import _columns_of as frame_columns
-from calibrant.data._frames import column_array
+from calibrant.data._frames import column_array, frame_columns
 from calibrant.errors import InputError
 
 Numbers = NDArray[np.uint64]

@@ -204,7 +204,7 @@ def _count(value: float) -> str:
 
 def _rates(found: OperatingPoint) -> Any:
     table = _grid()
-    for name, side in (("", "left"), ("", "right"), (f"{100 * found.level:g} % interval", "left"), ("", "left")):
+    for name, side in (("", "left"), ("", "right"), (f"{100 * found.level:.4g} % interval", "left"), ("", "left")):
         table.add_column(name, justify="right" if side == "right" else "left", no_wrap=name == "" and side == "right")
     if found.objective in ("cost", "youden"):
         low, high = number(found.low), number(found.high)

@@ -59,7 +59,7 @@ class Estimate:
         return self.value
 
     def __str__(self) -> str:
-        return f"{self.value:.4g} ({100 * self.level:g} % interval {self.low:.4g} to {self.high:.4g})"
+        return f"{self.value:.4g} ({100 * self.level:.4g} % interval {self.low:.4g} to {self.high:.4g})"
 
 
 def inner_share(what: str, name: str, value: Any) -> float:

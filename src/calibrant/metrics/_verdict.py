@@ -193,7 +193,7 @@ def _rounded(rows: float) -> float:
 def _words(
     verdict: str, found: Estimate, margin: float, needed: float, area: Estimate | None, informative: bool
 ) -> str:
-    level = f"{100 * found.level:g} %"
+    level = f"{100 * found.level:.4g} %"
     error = f"calibration error {found.value:.3g} ({level} interval {found.low:.3g} to {found.high:.3g})"
     head = {
         WITHIN: f"Calibrated within the margin of {margin:g}: {error}.",

@@ -143,7 +143,7 @@ def judgement(side: Any, *, after: bool) -> Sentence:
     value, low, high = (100 * (part or 0.0) for part in (error.value, error.low, error.high))
     decimals = 0 if high >= 20 else min(5, max(1, 1 - math.floor(math.log10(max(high, 1e-4)))))
     gap = f"the calibration error is {fixed(value, decimals)} points"
-    reach = f"{100 * found.level:g}\u00a0% interval {fixed(low, decimals)} to {fixed(high, decimals)}"
+    reach = f"{100 * found.level:.4g}\u00a0% interval {fixed(low, decimals)} to {fixed(high, decimals)}"
     subject = "After the map" if after else "Before any map"
     margin = f"{100 * found.margin:.3g} points"
     texts = {

@@ -231,7 +231,7 @@ BAD_ROWS = {
 REFUSED = [
     (GaussianNaiveBayes, ["a", "c"], "y", None, InputError, r"missing by column: 'a' 2\b"),
     (GaussianNaiveBayes, ["a", "c"], "u", "gone", InputError, r"missing by column: 'a' 2, 'u' 1, 'gone' 2"),
-    (GaussianNaiveBayes, ["b", "c"], "y", None, InputError, "column 'b' holds infinite values. Replace"),
+    (GaussianNaiveBayes, ["b", "c"], "y", None, InputError, "column 'b' holds 1 infinite value. Replace"),
     (GaussianNaiveBayes, ["e", "c"], "y", None, InputError, "column 'e' holds numbers beyond 1e100"),
     (GaussianNaiveBayes, ["t", "c"], "y", None, InputTypeError, "'t' must hold numbers.*CategoricalNaiveBayes"),
     (GaussianNaiveBayes, ["C", "b"], "y", None, ColumnError, "Did you mean 'c'"),
@@ -330,3 +330,11 @@ def test_a_column_may_be_named_as_an_internal_one(make):
         make(data), features=features, label="label"
     )
     assert_same_fit(found, RiskBasedCalibration(GaussianNaiveBayes(), max_iter=2).fit(X, y), X)
+
+
+@every_lazy
+def test_an_infinite_feature_is_refused_whatever_the_weight_of_its_row(make):
+    data = {"a": [0.5, 1.5, float("inf"), 2.5], "y": [0, 1, 0, 1], "w": [1.0, 1.0, 0.0, 1.0]}
+    for family in (GaussianNaiveBayes, CategoricalNaiveBayes):
+        with pytest.raises(InputError, match="infinite"):
+            family().fit_frame(make(data), features=["a"], label="y", weight="w")

@@ -28,6 +28,7 @@ from calibrant.generative._rows import Labelled, distinct_classes, labelled, pla
 if TYPE_CHECKING:
     import narwhals as nw
 
+FINITE = float(np.finfo(np.float64).max)
 MOST_TEXTS = 1_000
 """The most categories of text that a query looks up."""
 
@@ -129,6 +130,7 @@ def _lazy_rows(
     rows, text = _columns(wrapped, names, found, categorical)
     each = _looked_at(rows, names, text, categorical)
     _refuse_gaps(each, names, categorical)
+    _refuse_infinite(each, names)
     _refuse_weights(each, names)
     kept = each.numbers["kept"] > 0
     labels = column_array(each.labels, "label")[kept]
@@ -193,6 +195,7 @@ def _looked_at(rows: nw.LazyFrame[Any], names: Names, text: set[str], categorica
         asked[f"gap {place}"] = _one_if(x.is_null() if place in text else is_absent(place)).sum()
         if place not in text:
             used = nw.when(weight > 0).then(x)
+            asked[f"infinite {place}"] = _one_if(x.abs() > FINITE).sum()
             asked |= {f"parts {place}": _one_if(x % 1.0 != 0.0).sum()} if categorical else {}
             asked |= {f"low {place}": used.min(), f"high {place}": used.max(), f"sum {place}": used.sum()}
     added = rows.group_by("label").agg(**asked).head(MOST_LABELS + 1).collect()
@@ -222,6 +225,13 @@ def _refuse_gaps(each: _Look, names: Names, categorical: bool) -> None:
         )
 
 
+def _refuse_infinite(each: _Look, names: Names) -> None:
+    for j, name in enumerate(names.features):
+        count = int(each.numbers.get(f"infinite x{j}", np.zeros(1)).sum())
+        if count:
+            raise InputError(f"column {name!r} holds {plural(count, 'infinite value')}. Replace or remove them first.")
+
+
 def _refuse_weights(each: _Look, names: Names) -> None:
     count = int(each.numbers["bad weight"].sum())
     if count:
@@ -242,10 +252,9 @@ def _origin(each: _Look, names: Names, kept: NDArray[np.bool_]) -> Floats:
     for j, name in enumerate(names.features):
         low, high = _range(each, f"x{j}", kept)
         if max(-low, high) > LARGEST:
-            infinite = np.isinf([low, high]).any()
-            what = "infinite values" if infinite else "numbers beyond 1e100, whose squares overflow"
-            advice = "Replace or remove them" if infinite else "Divide it by a constant"
-            raise InputError(f"column {name!r} holds {what}. {advice} first.")
+            raise InputError(
+                f"column {name!r} holds numbers beyond 1e100, whose squares overflow. Divide it by a constant first."
+            )
         mean = each.numbers[f"sum x{j}"][kept].sum() / each.numbers["kept"].sum()
         origin.append(low if low == high else mean)
     return np.array(origin)

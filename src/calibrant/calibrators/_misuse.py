@@ -14,7 +14,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import BinaryRows
 from calibrant.errors import DataWarning
 
 SAMPLE = 2_000
@@ -54,7 +53,8 @@ def _deserves_a_look(table: ScoreTable) -> bool:
     """
     if "distinct" in vars(table) or len(table) <= SAMPLE:
         return True
-    distinct = _sample(table).distinct
+    some = np.random.default_rng(0).integers(len(table), size=SAMPLE)  # with replacement
+    distinct = table._at(some).distinct
     if len(distinct) < MANY_VALUES or distinct.scores[0] >= 0.5:
         return True
     if min(distinct.total_positives, distinct.total_negatives) == 0:
@@ -62,22 +62,6 @@ def _deserves_a_look(table: ScoreTable) -> bool:
     ends = [(float(distinct.positives[end]), float(distinct.negatives[end])) for end in (0, -1)]
     piled = any(min(end) > 0 and sum(end) >= 0.7 * PILED_UP * distinct.total_weight for end in ends)
     return piled or distinct._auc >= NEARLY_PERFECT
-
-
-def _sample(table: ScoreTable) -> ScoreTable:
-    """Some of the entries, drawn with replacement."""
-    some = np.random.default_rng(0).integers(len(table), size=SAMPLE)
-    if table._labels is not None:
-        weights = None if table._weights is None else table._weights[some]
-        return ScoreTable._of_rows(BinaryRows(table.scores[some], table._labels[some], weights, table.classes))
-    return ScoreTable._of_counts(
-        table.scores[some],
-        table.positives[some],
-        table.negatives[some],
-        table.rows[some],
-        table.squared_weights[some],
-        table.classes,
-    )
 
 
 # ---------------------------------------------------------------- then all rows

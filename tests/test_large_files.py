@@ -16,6 +16,7 @@ from calibrant.data._files import read_binary
 from calibrant.errors import DataWarning, InputError
 from calibrant.metrics._groups import split_table
 from catalogue import BINARY, MEASURES, binary_rows, named
+from cells import assert_within_bounds, wide
 
 COLUMNS = ("scores", "positives", "negatives", "rows", "squared_weights")
 
@@ -91,37 +92,15 @@ def test_what_is_wrong_is_said_as_for_small_files(tmp_path):
 # ---------------------------------------------------------------- too many distinct scores
 
 
-def wide(kind, n=4000):
-    rng = np.random.default_rng(4)
-    z = rng.normal(-2, 3, n)
-    y = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
-    p = 1 / (1 + np.exp(-z))
-    p[:5], p[5:9], p[9:12] = 0.0, 1.0, [1e-300, 1e-20, 1 - 2**-53]
-    y[:5], y[5:9], y[9:12] = 0, 1, [0, 0, 1]
-    return {"probability": p, "score": z, "tiny": z * 1e-30, "huge": z * 1e300}[kind], y
-
-
 @pytest.mark.parametrize("kind", ["probability", "score", "tiny", "huge"])
 @pytest.mark.parametrize("surely", [0.0, 1e9], ids=["at once", "after a try"])
 def test_cells_keep_their_bound(tmp_path, monkeypatch, kind, surely):
     monkeypatch.setattr(_summed_files, "SURELY_MORE", surely)
     scores, y = wide(kind)
     path = written(tmp_path, {"p": scores, "y": y}, "parquet")
-    exact = ca.ScoreTable.from_arrays(scores, y)
     with pytest.warns(DataWarning, match=r"more than 500 distinct scores.*not exact.*larger max_distinct") as caught:
         table = ca.ScoreTable.from_file(path, score="p", label="y", max_distinct=500)
-    h = float(str(caught[0].message).split("more than ")[2].split(" ")[0]) * 1.1  # two digits were printed
-    assert len(table) <= 500
-    assert (table.n_rows, table.total_positives) == (exact.n_rows, exact.total_positives)
-    np.testing.assert_allclose(table.scores @ table.weight, scores.sum(), rtol=1e-9)
-    shared = np.sum(table.positives * table.negatives) / (exact.total_positives * exact.total_negatives)
-    assert abs(ca.roc_auc(table) - ca.roc_auc(exact)) <= shared / 2
-    if kind == "probability":
-        assert abs(ca.log_loss(table) - ca.log_loss(exact)) <= h
-        assert abs(ca.brier_score(table) - ca.brier_score(exact)) <= h / 2
-        ends = table.distinct
-        assert ends.scores[[0, -1]].tolist() == [0, 1]
-        assert (ends.negatives[0], ends.positives[-1]) == (5, 4)
+    assert_within_bounds(table, scores, y, caught, kind)
 
 
 @pytest.mark.parametrize("most", [0, -1, 9, 2.5, True, "x", None])

@@ -156,3 +156,15 @@ def test_training_rows_of_a_frozen_model_are_recognised() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ca.CalibratedClassifier(frozen, ca.AffineLogit()).fit(X[600:], y[600:])
+
+
+@pytest.mark.parametrize("calibrator", [ca.AffineLogit, ca.PlattScaling, ca.BetaCalibration])
+def test_clipped_scores_of_a_rare_event_are_named(calibrator) -> None:
+    """A sample of the rows may hold no event at all."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(-8, 1.5, 400_000)
+    y = (rng.random(len(z)) < 1 / (1 + np.exp(-z))).astype(int)
+    assert 100 < y.sum() < 600
+    p = np.maximum(1 / (1 + np.exp(-z)), np.quantile(1 / (1 + np.exp(-z)), 0.5))
+    with pytest.warns(DataWarning, match="of the rows share the lowest score"):
+        calibrator().fit(p, y)

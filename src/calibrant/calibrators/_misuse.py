@@ -12,12 +12,14 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.data import ScoreTable
 from calibrant.errors import DataWarning
 
 SAMPLE = 2_000
 ENOUGH_TO_JUDGE = 100
+FEW_OF_A_CLASS = 20
 NEARLY_PERFECT = 0.9999
 SEPARATED = "The scores separate the classes almost perfectly"
 FEW_VALUES, MANY_VALUES = 25, 50
@@ -49,19 +51,29 @@ def _of_size(table: ScoreTable, method: str, rows_needed: int) -> Iterator[str]:
 def _deserves_a_look(table: ScoreTable) -> bool:
     """Whether the table is sorted already or small, or a sample of it shows what a sign may come of.
 
-    Limits are lower here than for all rows; a class of which the sample holds no row is not judged.
+    Limits are lower here than for all rows.
     """
     if "distinct" in vars(table) or len(table) <= SAMPLE:
         return True
-    some = np.random.default_rng(0).integers(len(table), size=SAMPLE)  # with replacement
-    distinct = table._at(some).distinct
+    distinct = table._at(_some(table)).distinct
     if len(distinct) < MANY_VALUES or distinct.scores[0] >= 0.5:
         return True
-    if min(distinct.total_positives, distinct.total_negatives) == 0:
-        return False
-    ends = [(float(distinct.positives[end]), float(distinct.negatives[end])) for end in (0, -1)]
-    piled = any(min(end) > 0 and sum(end) >= 0.7 * PILED_UP * distinct.total_weight for end in ends)
-    return piled or distinct._auc >= NEARLY_PERFECT
+    positives, negatives = distinct.total_positives, distinct.total_negatives
+    ends = [(distinct.positives[end] / positives, distinct.negatives[end] / negatives) for end in (0, -1)]
+    return any(min(end) > 0 and max(end) >= 0.7 * PILED_UP for end in ends) or distinct._auc >= NEARLY_PERFECT
+
+
+def _some(table: ScoreTable) -> NDArray[np.intp]:
+    """Places of some entries, drawn with replacement: of all, and of a class that is rare among those."""
+    rng = np.random.default_rng(0)
+    some = rng.integers(len(table), size=SAMPLE)
+    drawn = table._at(some)
+    for code, rows in ((1, drawn.total_positives), (0, drawn.total_negatives)):
+        if rows < FEW_OF_A_CLASS:
+            holds = table._labels == code if table._labels is not None else (table.negatives, table.positives)[code]
+            of_class = np.flatnonzero(holds)
+            some = np.concatenate([some, of_class[rng.integers(len(of_class), size=SAMPLE)]])
+    return some
 
 
 # ---------------------------------------------------------------- then all rows

@@ -86,6 +86,19 @@ def demo(
     run_demo(output, force=force)
 
 
+ReportPage = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        rich_help_panel=options.OUTPUT,
+        help="The page to write. [default: report.html; with --json none]",
+        show_default=False,
+    ),
+]
+
+
 @app.command(
     rich_help_panel=COMMANDS,
     epilog=_examples(
@@ -108,17 +121,7 @@ def report(
     false_positive: _operating.FalsePositive = None,
     false_negative: _operating.FalseNegative = None,
     prevalence: _operating.Prevalence = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            rich_help_panel=options.OUTPUT,
-            help="The page to write. [default: report.html; with --json none]",
-            show_default=False,
-        ),
-    ] = None,
+    output: ReportPage = None,
     margin: options.Margin = None,
     json: options.Json = False,
     force: options.Force = False,
@@ -201,6 +204,53 @@ def fit(
     return run_fit(request, method=named(method), output=output, as_json=json, force=force)
 
 
+RowsFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="File with a score in each row: csv, tsv or txt (also .gz), Parquet, JSON lines; of any size.",
+        show_default=False,
+    ),
+]
+CalibratedFile = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        rich_help_panel=options.OUTPUT,
+        help="The file to write; its ending says its format.",
+        show_default=False,
+    ),
+]
+NewColumn = Annotated[
+    str,
+    typer.Option(
+        "--as",
+        metavar="NAME",
+        rich_help_panel=options.COLUMNS,
+        help="Name of the new column; with --scores what the names of the new ones start with.",
+    ),
+]
+FittedPrevalence = Annotated[
+    float | None,
+    typer.Option(
+        "--fitted-prevalence",
+        metavar="SHARE",
+        help="With --prevalence: the share of events where the map was fitted.",
+        show_default=False,
+    ),
+]
+RowsWithoutScore = Annotated[
+    options.MissingScore,
+    typer.Option(
+        "--missing",
+        rich_help_panel=options.READING,
+        help="Rows without a score: an error, or kept with an empty new cell.",
+    ),
+]
+
+
 @app.command(
     rich_help_panel=COMMANDS,
     epilog=_examples(
@@ -210,57 +260,17 @@ def fit(
     ),
 )
 def apply(
-    map: Annotated[Path, typer.Argument(metavar="MAP", help="The map that fit wrote.", show_default=False)],
-    scores: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="File with a score in each row: csv, tsv or txt (also .gz), Parquet, JSON lines; of any size.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            rich_help_panel=options.OUTPUT,
-            help="The file to write; its ending says its format.",
-            show_default=False,
-        ),
-    ],
+    map: options.MapFile,
+    scores: RowsFile,
+    output: CalibratedFile,
     score: options.Score = None,
     columns: options.ScoreColumns = None,
     classes: options.ClassNames = None,
-    column: Annotated[
-        str,
-        typer.Option(
-            "--as",
-            metavar="NAME",
-            rich_help_panel=options.COLUMNS,
-            help="Name of the new column; with --scores what the names of the new ones start with.",
-        ),
-    ] = "calibrated",
+    column: NewColumn = "calibrated",
     prevalence: _operating.Prevalence = None,
-    fitted_prevalence: Annotated[
-        float | None,
-        typer.Option(
-            "--fitted-prevalence",
-            metavar="SHARE",
-            help="With --prevalence: the share of events where the map was fitted.",
-            show_default=False,
-        ),
-    ] = None,
+    fitted_prevalence: FittedPrevalence = None,
     force: options.Force = False,
-    missing: Annotated[
-        options.MissingScore,
-        typer.Option(
-            "--missing",
-            rich_help_panel=options.READING,
-            help="Rows without a score: an error, or kept with an empty new cell.",
-        ),
-    ] = options.MissingScore.ERROR,
+    missing: RowsWithoutScore = options.MissingScore.ERROR,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     no_header: options.NoHeader = False,

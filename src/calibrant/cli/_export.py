@@ -35,56 +35,65 @@ class Dialect(StrEnum):
     SQLITE = "sqlite"
 
 
+To = Annotated[
+    Language,
+    typer.Option("--to", metavar="LANGUAGE", help="sql, python or onnx.", show_default=False),
+]
+ScoreColumn = Annotated[
+    str | None,
+    typer.Option("--score", metavar="NAME", help="With sql: the column of the scores. [default: score]"),
+]
+ScoreColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scores",
+        metavar="NAMES",
+        help="With sql and many classes: their columns, in the order of the map (a,b,c), or 'p_*', the star being "
+        "the class.",
+        show_default=False,
+    ),
+]
+Table = Annotated[
+    str | None,
+    typer.Option(
+        "--table", metavar="TABLE", help="With sql and many classes: what stands after FROM. [default: scores]"
+    ),
+]
+Kept = Annotated[
+    str | None,
+    typer.Option(
+        "--keep",
+        metavar="NAMES",
+        help="With sql and many classes: more columns to give back (id,day).",
+        show_default=False,
+    ),
+]
+InDialect = Annotated[
+    Dialect | None,
+    typer.Option("--dialect", metavar="NAME", help="With sql: duckdb (default), postgres, spark or sqlite."),
+]
+ExportedFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        rich_help_panel=options.OUTPUT,
+        help="The file to write. [default: standard output; onnx needs a file]",
+        show_default=False,
+    ),
+]
+
+
 def export(
-    map: Annotated[Path, typer.Argument(metavar="MAP", help="The map that fit wrote.", show_default=False)],
-    to: Annotated[
-        Language,
-        typer.Option("--to", metavar="LANGUAGE", help="sql, python or onnx.", show_default=False),
-    ],
-    score: Annotated[
-        str | None,
-        typer.Option("--score", metavar="NAME", help="With sql: the column of the scores. [default: score]"),
-    ] = None,
-    scores: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scores",
-            metavar="NAMES",
-            help="With sql and many classes: their columns, in the order of the map (a,b,c), or 'p_*', the star being "
-            "the class.",
-            show_default=False,
-        ),
-    ] = None,
-    table: Annotated[
-        str | None,
-        typer.Option(
-            "--table", metavar="TABLE", help="With sql and many classes: what stands after FROM. [default: scores]"
-        ),
-    ] = None,
-    keep: Annotated[
-        str | None,
-        typer.Option(
-            "--keep",
-            metavar="NAMES",
-            help="With sql and many classes: more columns to give back (id,day).",
-            show_default=False,
-        ),
-    ] = None,
-    dialect: Annotated[
-        Dialect | None,
-        typer.Option("--dialect", metavar="NAME", help="With sql: duckdb (default), postgres, spark or sqlite."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            rich_help_panel=options.OUTPUT,
-            help="The file to write. [default: standard output; onnx needs a file]",
-            show_default=False,
-        ),
-    ] = None,
+    map: options.MapFile,
+    to: To,
+    score: ScoreColumn = None,
+    scores: ScoreColumns = None,
+    table: Table = None,
+    keep: Kept = None,
+    dialect: InDialect = None,
+    output: ExportedFile = None,
     force: options.Force = False,
 ) -> None:
     """Write a map in another language: SQL, Python without any package, or ONNX.

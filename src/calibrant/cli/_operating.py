@@ -39,6 +39,61 @@ Prevalence = Annotated[
     float | None,
     typer.Option("--prevalence", metavar="SHARE", help="Move everything to this share of events.", show_default=False),
 ]
+ChosenOn = Annotated[
+    Path | None,
+    typer.Option("--map", metavar="MAP", help="Choose on what this map makes of the scores.", show_default=False),
+]
+MadeBest = Annotated[
+    Objective | None,
+    typer.Option(
+        "--objective",
+        metavar="NAME",
+        help="cost (the default with costs), recall (the default without), precision, f1, accuracy or youden.",
+        show_default=False,
+    ),
+]
+TruePositive = Annotated[float, _cost("--true-positive", "Of acting on an event; a gain is negative.")]
+TrueNegative = Annotated[float, _cost("--true-negative", "Of leaving a row without the event alone.")]
+AtLeast = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--at-least",
+        metavar="NAME=NUMBER",
+        rich_help_panel=LIMITS,
+        help="For example precision=0.9 or recall=0.8; may be given more than once.",
+        show_default=False,
+    ),
+]
+AtMost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--at-most",
+        metavar="NAME=NUMBER",
+        rich_help_panel=LIMITS,
+        help="For example false-positive-rate=0.01, alert-rate=0.05 or alerts=500; may be given more than once.",
+        show_default=False,
+    ),
+]
+ExpectedRows = Annotated[
+    float | None,
+    typer.Option(
+        "--expected-rows",
+        metavar="COUNT",
+        rich_help_panel=LIMITS,
+        help="Rows that alerts are counted over, for example those of a day. By default the rows of the file.",
+        show_default=False,
+    ),
+]
+Guarantee = Annotated[
+    float | None,
+    typer.Option(
+        "--guarantee",
+        metavar="DELTA",
+        rich_help_panel=LIMITS,
+        help="Limits hold for all such rows, not only these, but for a chance of DELTA (for example 0.05).",
+        show_default=False,
+    ),
+]
 
 
 def threshold(
@@ -47,63 +102,16 @@ def threshold(
     label: options.Label = None,
     weight: options.Weight = None,
     pos_label: options.PosLabel = None,
-    map: Annotated[
-        Path | None,
-        typer.Option("--map", metavar="MAP", help="Choose on what this map makes of the scores.", show_default=False),
-    ] = None,
-    objective: Annotated[
-        Objective | None,
-        typer.Option(
-            "--objective",
-            metavar="NAME",
-            help="cost (the default with costs), recall (the default without), precision, f1, accuracy or youden.",
-            show_default=False,
-        ),
-    ] = None,
+    map: ChosenOn = None,
+    objective: MadeBest = None,
     false_positive: FalsePositive = None,
     false_negative: FalseNegative = None,
-    true_positive: Annotated[float, _cost("--true-positive", "Of acting on an event; a gain is negative.")] = 0.0,
-    true_negative: Annotated[float, _cost("--true-negative", "Of leaving a row without the event alone.")] = 0.0,
-    at_least: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--at-least",
-            metavar="NAME=NUMBER",
-            rich_help_panel=LIMITS,
-            help="For example precision=0.9 or recall=0.8; may be given more than once.",
-            show_default=False,
-        ),
-    ] = None,
-    at_most: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--at-most",
-            metavar="NAME=NUMBER",
-            rich_help_panel=LIMITS,
-            help="For example false-positive-rate=0.01, alert-rate=0.05 or alerts=500; may be given more than once.",
-            show_default=False,
-        ),
-    ] = None,
-    expected_rows: Annotated[
-        float | None,
-        typer.Option(
-            "--expected-rows",
-            metavar="COUNT",
-            rich_help_panel=LIMITS,
-            help="Rows that alerts are counted over, for example those of a day. By default the rows of the file.",
-            show_default=False,
-        ),
-    ] = None,
-    guarantee: Annotated[
-        float | None,
-        typer.Option(
-            "--guarantee",
-            metavar="DELTA",
-            rich_help_panel=LIMITS,
-            help="Limits hold for all such rows, not only these, but for a chance of DELTA (for example 0.05).",
-            show_default=False,
-        ),
-    ] = None,
+    true_positive: TruePositive = 0.0,
+    true_negative: TrueNegative = 0.0,
+    at_least: AtLeast = None,
+    at_most: AtMost = None,
+    expected_rows: ExpectedRows = None,
+    guarantee: Guarantee = None,
     prevalence: Prevalence = None,
     json: options.Json = False,
     missing: options.MissingCells = options.Missing.ERROR,
@@ -122,66 +130,65 @@ def threshold(
     from calibrant.cli._threshold import Question, run_threshold
 
     request = Request(scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header)
-    costs = {
-        "false_positive": false_positive,
-        "false_negative": false_negative,
-        "true_positive": true_positive,
-        "true_negative": true_negative,
-    }
-    question = Question(
-        (objective or (Objective.RECALL if false_positive is false_negative is None else Objective.COST)).value,
-        costs,
-        limits_of("--at-least", at_least or []),
-        limits_of("--at-most", at_most or []),
-        guarantee,
-        expected_rows,
-        prevalence,
-    )
+    costs = {"false_positive": false_positive, "false_negative": false_negative}
+    costs |= {"true_positive": true_positive, "true_negative": true_negative}
+    best = objective or (Objective.RECALL if false_positive is false_negative is None else Objective.COST)
+    limits = limits_of("--at-least", at_least or []), limits_of("--at-most", at_most or [])
+    question = Question(best.value, costs, *limits, guarantee, expected_rows, prevalence)
     run_threshold(request, question, map_path=map, as_json=json)
 
 
+StateFile = Annotated[Path, typer.Argument(metavar="STATE", help="The monitor's file.", show_default=False)]
+Batches = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="BATCH...", help="Files of new rows, oldest first.", show_default=False),
+]
+Reference = Annotated[
+    Path | None,
+    typer.Option(
+        "--reference",
+        metavar="FILE",
+        help="Begin: labelled rows with calibrated probabilities from before production.",
+        show_default=False,
+    ),
+]
+Alpha = Annotated[
+    float, typer.Option("--alpha", metavar="SHARE", help="With --reference: chance of ever raising a false alarm.")
+]
+LabelsOnly = Annotated[
+    bool, typer.Option("--labels-only", help="The scores of these rows came before; only their labels are new.")
+]
+AdoptedMap = Annotated[
+    Path | None,
+    typer.Option(
+        "--adopt",
+        metavar="FILE",
+        rich_help_panel=options.OUTPUT,
+        help="Write the repaired map, once confirmed, and start afresh with it.",
+        show_default=False,
+    ),
+]
+MonitorForce = Annotated[
+    bool,
+    typer.Option(
+        "--force", rich_help_panel=options.OUTPUT, help="Overwrite the files; adopt a map that is not confirmed."
+    ),
+]
+
+
 def monitor(
-    state: Annotated[Path, typer.Argument(metavar="STATE", help="The monitor's file.", show_default=False)],
-    batches: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="BATCH...", help="Files of new rows, oldest first.", show_default=False),
-    ] = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option(
-            "--reference",
-            metavar="FILE",
-            help="Begin: labelled rows with calibrated probabilities from before production.",
-            show_default=False,
-        ),
-    ] = None,
-    alpha: Annotated[
-        float, typer.Option("--alpha", metavar="SHARE", help="With --reference: chance of ever raising a false alarm.")
-    ] = 0.05,
+    state: StateFile,
+    batches: Batches = None,
+    reference: Reference = None,
+    alpha: Alpha = 0.05,
     score: options.Score = None,
     label: options.Label = None,
     weight: options.Weight = None,
     pos_label: options.PosLabel = None,
-    labels_only: Annotated[
-        bool, typer.Option("--labels-only", help="The scores of these rows came before; only their labels are new.")
-    ] = False,
-    adopt: Annotated[
-        Path | None,
-        typer.Option(
-            "--adopt",
-            metavar="FILE",
-            rich_help_panel=options.OUTPUT,
-            help="Write the repaired map, once confirmed, and start afresh with it.",
-            show_default=False,
-        ),
-    ] = None,
+    labels_only: LabelsOnly = False,
+    adopt: AdoptedMap = None,
     json: options.Json = False,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force", rich_help_panel=options.OUTPUT, help="Overwrite the files; adopt a map that is not confirmed."
-        ),
-    ] = False,
+    force: MonitorForce = False,
     missing: options.MissingCells = options.Missing.ERROR,
     separator: options.Separator = None,
     decimal: options.Decimal = None,

@@ -30,6 +30,7 @@ class MissingScore(StrEnum):
     KEEP = "keep"
 
 
+MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="The map that fit wrote.", show_default=False)]
 ScoresFile = Annotated[
     Path,
     typer.Argument(

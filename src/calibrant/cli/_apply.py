@@ -47,11 +47,7 @@ def run_apply(
         options: dict[str, Any] = {
             "limits": (0.0, 1.0) if record.reads == "probability" else None,
             "force": force,
-            "missing": request.missing,
-            "separator": request.separator,
-            "decimal": request.decimal,
-            "header": request.header,
-            "progress": progress,
+            **request.how(progress),
         }
         apply = _by_blocks if len(sql) > LONG else _by_sql
         rows = apply(record, request.path, output, score, column, options)

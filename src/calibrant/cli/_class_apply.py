@@ -48,11 +48,7 @@ def run_class_apply(
             columns=columns,
             new_columns=new,
             force=force,
-            missing=file.missing,
-            separator=file.separator,
-            decimal=file.decimal,
-            header=file.header,
-            progress=progress,
+            **file.how(progress),
         )
     _console.show(
         f"{_checks.plural(rows, 'row')} written to {output}, with the {len(new)} new columns {_checks.shown(new, 4)}."

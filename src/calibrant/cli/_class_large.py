@@ -76,11 +76,7 @@ def staged_file(request: ClassRequest, columns: ScoreColumns) -> Iterator[Staged
                 label=label_of(request),
                 weight=file.weight,
                 classes=columns.classes,
-                missing=file.missing,
-                separator=file.separator,
-                decimal=file.decimal,
-                header=file.header,
-                progress=progress,
+                **file.how(progress),
             )
             staged = opened.enter_context(rows)
         yield replace(staged, classes=known_classes(staged.classes, columns))

@@ -17,13 +17,11 @@ from calibrant import _checks
 from calibrant._checks import PROBABILITY_TOLERANCE, Floats, Label
 from calibrant._kernels import softmax
 from calibrant.cli import _console
-from calibrant.cli._reading import Request, command
+from calibrant.cli._reading import Request, column_names, command
 from calibrant.cli._words import percent
 from calibrant.data._arrays import ClassRows
 from calibrant.data._columns import column_index
-from calibrant.data._engine import Engine
 from calibrant.data._files import read_many
-from calibrant.data._source import open_source
 from calibrant.errors import ColumnError, InputError
 
 FEWEST = 3
@@ -74,8 +72,7 @@ def class_request(
 def score_columns(request: ClassRequest) -> ScoreColumns:
     """The columns that were asked for and their classes."""
     file = request.file
-    with Engine() as engine:
-        names = open_source(engine, file.path, file.separator, file.decimal, file.header).names
+    names = column_names(file)
     taken = {name for name in (file.label, file.weight) if name is not None}
     found = [pair for word in request.scores for pair in _matched(word, names, taken)]
     columns, classes = tuple(name for name, _ in found), tuple(own for _, own in found)
@@ -154,11 +151,7 @@ def read_class_file(request: ClassRequest, columns: ScoreColumns, reads: str) ->
             label=label,
             weight=file.weight,
             classes=columns.classes,
-            missing=file.missing,
-            separator=file.separator,
-            decimal=file.decimal,
-            header=file.header,
-            progress=progress,
+            **file.how(progress),
         )
     classes = known_classes(read.classes, columns)
     scores = checked_scores(read.scores, reads)

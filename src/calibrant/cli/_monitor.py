@@ -81,11 +81,7 @@ def _take(monitor: CalibrationMonitor, request: Request, watch: Watch) -> Monito
             read = read_scores(
                 request.path,
                 score=named_column(request, "score", request.score),
-                missing=request.missing,
-                separator=request.separator,
-                decimal=request.decimal,
-                header=request.header,
-                progress=progress,
+                **request.how(progress),
             )
         return monitor.update(read.scores, name=name)
     table = _coded_alike(as_probabilities(read_rows(_with_event(request, monitor)).table), monitor)

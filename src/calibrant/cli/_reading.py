@@ -17,7 +17,7 @@ from calibrant._checks import PROBABILITY_TOLERANCE
 from calibrant.cli import _console
 from calibrant.data import ScoreTable
 from calibrant.data._columns import Columns
-from calibrant.data._engine import Engine
+from calibrant.data._engine import Engine, Progress
 from calibrant.data._files import read_binary
 from calibrant.data._source import open_source
 from calibrant.errors import ColumnError, InputError
@@ -41,6 +41,16 @@ class Request:
     from_logits: bool = False
     group: str | None = None
 
+    def how(self, progress: Progress | None) -> dict[str, Any]:
+        """How the file is read, as arguments by name."""
+        return {
+            "missing": self.missing,
+            "separator": self.separator,
+            "decimal": self.decimal,
+            "header": self.header,
+            "progress": progress,
+        }
+
 
 class Rows(NamedTuple):
     """The table, how many rows were left out because a cell was missing, and the group of each entry of the table."""
@@ -62,11 +72,7 @@ def read_rows(request: Request) -> Rows:
             weight=request.weight,
             group=request.group,
             pos_label=request.pos_label,
-            missing=request.missing,
-            separator=request.separator,
-            decimal=request.decimal,
-            header=request.header,
-            progress=progress,
+            **request.how(progress),
         )
         groups = columns.groups
         if groups is not None:
@@ -80,13 +86,17 @@ def named_column(request: Request, option: str, name: str | None) -> str:
     """The name given, or an error that lists the names there are."""
     if name is not None:
         return name
-    with Engine() as engine:
-        names = open_source(engine, request.path, request.separator, request.decimal, request.header).names
     what = {"score": "holds the scores", "label": "says what happened"}[option]
     raise ColumnError(
         f"Say which column {what}, with --{option} NAME. The columns of {str(request.path)!r} are: "
-        f"{_checks.shown(names, 20)}."
+        f"{_checks.shown(column_names(request), 20)}."
     )
+
+
+def column_names(request: Request) -> tuple[str, ...]:
+    """The names of the columns of a file."""
+    with Engine() as engine:
+        return open_source(engine, request.path, request.separator, request.decimal, request.header).names
 
 
 class Range(NamedTuple):

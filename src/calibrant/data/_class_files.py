@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from calibrant._checks import Floats
 from calibrant.data._class_frames import LazyClasses, lazy_classes
-from calibrant.data._columns import Missing, check_missing, class_codes
+from calibrant.data._columns import Missing
 from calibrant.data._engine import Engine, Progress
-from calibrant.data._files import _choose, _complete_rows, _distinct_labels
-from calibrant.data._source import Source, open_source, with_second_look
+from calibrant.data._files import with_class_rows
+from calibrant.data._source import open_source, with_second_look
 from calibrant.errors import InputError
 
 BLOCK_CELLS = 2**21
@@ -107,22 +107,16 @@ def staged_rows(
     progress: Progress | None = None,
 ) -> Iterator[StagedRows]:
     """The rows of a file for several passes; arguments as of `read_many`."""
-    check_missing(missing)
     with Engine(progress=progress) as engine:
         engine.rows(f"SET memory_limit = '{MEMORY}'")
-        source = open_source(engine, path, separator, decimal, header)
-        chosen = _choose(source, [(name, "scores") for name in scores], label, weight)
+        weighted = f"n{len(scores)}" if weight is not None else None
 
-        def work(source: Source) -> StagedRows:
-            cells = _distinct_labels(engine, source, chosen, missing)
-            codes, order = class_codes([cell.label for cell in cells], scores, classes, decimal)
-            sql, values, lost = _complete_rows(engine, source, chosen, cells, codes, missing)
-            weighted = f"n{len(scores)}" if weight is not None else None
-            return _stage(
-                engine, sql if weighted is None else f"{sql} AND {weighted} > 0", values, order, lost, weighted
-            )
+        def stage(sql: str, values: list[Any], order: tuple[Any, ...], lost: int) -> StagedRows:
+            kept = sql if weighted is None else f"{sql} AND {weighted} > 0"
+            return _stage(engine, kept, values, order, lost, weighted)
 
-        yield with_second_look(engine, source, work)
+        written = separator, decimal, header
+        yield with_class_rows(engine, path, scores, label, weight, classes, missing, written, stage)
 
 
 def _stage(

@@ -10,9 +10,9 @@ May import NumPy, `calibrant._checks`, `calibrant.errors` and the modules of thi
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from calibrant.errors import ColumnError, InputError
 MOST_LABELS = 10_000
 MOST_ROWS = 20_000_000
 """The most rows of a binary file that are kept as rows."""
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,9 @@ def read_binary(
         def work(source: Source) -> Columns | SummedColumns:
             cells = _distinct_labels(engine, source, chosen, missing)
             codes, classes = binary_codes([cell.label for cell in cells], pos_label, decimal)
-            if sum(cell.rows for cell in cells) <= MOST_ROWS:
-                return _read(engine, source, chosen, cells, codes, classes, missing)
             sql, values, lost = _complete_rows(engine, source, chosen, cells, codes, missing)
+            if sum(cell.rows for cell in cells) <= MOST_ROWS:
+                return _fetched(engine, sql, values, 1, weight is not None, classes, lost)
             weighted = None if weight is None else "n1"
             return sum_rows(engine, sql, values, weighted, group is not None, classes, lost, limits)
 
@@ -99,19 +101,42 @@ def read_many(
     progress: Progress | None = None,
 ) -> Columns:
     """Scores (n, K), labels as indices of the K columns, and weights of a file; `classes` names the columns."""
+    with Engine(progress=progress) as engine:
+
+        def fetch(sql: str, values: list[Any], order: tuple[Any, ...], lost: int) -> Columns:
+            return _fetched(engine, sql, values, len(scores), weight is not None, order, lost)
+
+        written = separator, decimal, header
+        return with_class_rows(engine, path, scores, label, weight, classes, missing, written, fetch)
+
+
+def with_class_rows(
+    engine: Engine,
+    path: str | os.PathLike[str],
+    scores: Sequence[str],
+    label: str,
+    weight: str | None,
+    classes: Sequence[Any] | None,
+    missing: Missing,
+    written: tuple[str | None, str | None, bool],
+    work: Callable[[str, list[Any], tuple[Any, ...], int], Result],
+) -> Result:
+    """What `work` makes of the rows of K classes without a missing cell: their SQL (n0, n1, ..., code) and its
+    parameters, the classes of the columns, and how many rows are left out; `written` has separator, decimal and header.
+    """
     check_missing(missing)
     if len(scores) < 2:
         raise InputError(f"scores must name a column per class, at least two, but it is {list(scores)!r}.")
-    with Engine(progress=progress) as engine:
-        source = open_source(engine, path, separator, decimal, header)
-        chosen = _choose(source, [(name, "scores") for name in scores], label, weight)
+    source = open_source(engine, path, *written)
+    chosen = _choose(source, [(name, "scores") for name in scores], label, weight)
 
-        def work(source: Source) -> Columns:
-            cells = _distinct_labels(engine, source, chosen, missing)
-            codes, order = class_codes([cell.label for cell in cells], scores, classes, decimal)
-            return _read(engine, source, chosen, cells, codes, order, missing)
+    def look(source: Source) -> Result:
+        cells = _distinct_labels(engine, source, chosen, missing)
+        codes, order = class_codes([cell.label for cell in cells], scores, classes, written[1])
+        sql, values, lost = _complete_rows(engine, source, chosen, cells, codes, missing)
+        return work(sql, values, order, lost)
 
-        return with_second_look(engine, source, work)
+    return with_second_look(engine, source, look)
 
 
 def _choose(source: Source, scores: Sequence[tuple[str, str]], label: str, weight: str | None) -> _Choice:
@@ -160,21 +185,6 @@ def _distinct_labels(engine: Engine, source: Source, chosen: _Choice, missing: M
 # ---------------------------------------------------------------- second pass
 
 
-def _read(
-    engine: Engine,
-    source: Source,
-    chosen: _Choice,
-    cells: Sequence[_Cell],
-    codes: Sequence[int | None],
-    classes: tuple[Any, ...],
-    missing: Missing,
-) -> Columns:
-    sql, values, lost = _complete_rows(engine, source, chosen, cells, codes, missing)
-    engine.stage = (0.5, 1.0)
-    found = engine.arrays(sql, values)
-    return _as_columns(found, len(chosen.scores), chosen.weight is not None, classes, lost)
-
-
 def _complete_rows(
     engine: Engine,
     source: Source,
@@ -209,10 +219,11 @@ def _code_sql(column: str, cells: Sequence[_Cell], codes: Sequence[int | None]) 
     return f"CAST(CASE {' '.join(branches)} END AS {kind})", values
 
 
-def _as_columns(
-    found: dict[str, Any], n_scores: int, weighted: bool, classes: tuple[Any, ...], dropped: int
+def _fetched(
+    engine: Engine, sql: str, values: list[Any], n_scores: int, weighted: bool, classes: tuple[Any, ...], dropped: int
 ) -> Columns:
-    arrays = {name: np.ma.getdata(values) for name, values in found.items()}
+    engine.stage = (0.5, 1.0)
+    arrays = {name: np.ma.getdata(found) for name, found in engine.arrays(sql, values).items()}
     if n_scores == 1:
         scores, labels = arrays["n0"], arrays["code"].astype(np.uint8, copy=False)
     else:

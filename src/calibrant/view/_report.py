@@ -229,33 +229,47 @@ def build_report(
         own = sample_weight, labels, from_logits, random_state
         return build_class_report(y_true, y_prob, calibrator, title, source, date, n_folds, *own)
     aligned(y_true=y_true, groups=groups)
-    calibrator = binary_calibrator(calibrator, labels, from_logits)
+    asked = binary_calibrator(calibrator, labels, from_logits)
+    given, table, read_as = _read(y_true, y_prob, sample_weight, pos_label, asked)
+    costs = _operating.prices(false_positive, false_negative, table.prevalence)
+    used, why = choose(asked, read_as)
+    fits = _fit(used, table, n_folds, random_state)
+    limit = default_margin(table) if margin is None else inner_share("build_report", "margin", margin)
+    parts = _judge(table, read_as, fits, used, limit)
+    return _record(
+        *(table, read_as, fits, parts.evidence),
+        title=title or DEFAULT_TITLE,
+        source=source,
+        method=Method(fits.folds, seed_text(random_state), calibrant.__version__, date),
+        map=map_card(used, fits.map, table, read_as, parts.scale, why, fits.notes),
+        operating=_operating.operating(_probabilities_before(table, read_as), fits.after, costs, new_prevalence),
+        groups=None if groups is None else group_table(given, groups, read_as, limit),
+    )
+
+
+def _read(
+    y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Label | None, calibrator: BinaryCalibrator | None
+) -> tuple[ScoreTable, ScoreTable, ReadAs]:
+    """The rows as given, their distinct scores, and how those were read."""
     reads = "logit" if getattr(calibrator, "_reads", None) == "logit" else "score"
     given = binary_input(y_true, y_prob, sample_weight, pos_label, reads=reads, what="build_report")
     _checks.both_classes(given.total_positives, given.total_negatives, "build_report")
-    table, read_as = read_scores(given.distinct, reads)
-    costs = _operating.prices(false_positive, false_negative, table.prevalence)
-    used, chosen = choose(calibrator, read_as)
-    folds = min(n_folds, most_folds(table))
-    fits = _fit(used, table, folds, random_state)
-    limit = default_margin(table) if margin is None else inner_share("build_report", "margin", margin)
-    parts = _judge(table, read_as, fits, used, limit)
+    return given, *read_scores(given.distinct, reads)
+
+
+def _record(table: ScoreTable, read_as: ReadAs, fits: _Fits, evidence: _evidence.Evidence, **more: Any) -> Report:
+    """The report of what was measured; `more` are its other fields."""
     return Report(
-        title=title or DEFAULT_TITLE,
-        source=source,
-        headline=headline(parts.evidence),
-        data=parts.evidence.data,
-        method=Method(folds if folds >= 2 else None, seed_text(random_state), calibrant.__version__, date),
-        map=map_card(used, fits.map, table, read_as, parts.scale, chosen, fits.notes),
+        headline=headline(evidence),
+        data=evidence.data,
         shape=shape_card(table, read_as != "probability"),
-        ranking=parts.evidence.ranking,
-        before=parts.evidence.before,
-        after=parts.evidence.after,
-        gain=parts.evidence.gain,
+        ranking=evidence.ranking,
+        before=evidence.before,
+        after=evidence.after,
+        gain=evidence.gain,
         roc=_curves.roc(table),
         roc_after=None if fits.after is None else _curves.roc(fits.after),
-        operating=_operating.operating(_probabilities_before(table, read_as), fits.after, costs, new_prevalence),
-        groups=None if groups is None else group_table(given, groups, read_as, limit),
+        **more,
     )
 
 
@@ -265,16 +279,18 @@ def build_report(
 class _Fits(NamedTuple):
     map: Any
     after: ScoreTable | None
+    folds: int | None
     notes: list[str]
 
 
-def _fit(calibrator: BinaryCalibrator, table: ScoreTable, folds: int, random_state: Any) -> _Fits:
-    """The map of all rows, the cross-fitted table, and what the fits had to say."""
+def _fit(calibrator: BinaryCalibrator, table: ScoreTable, n_folds: int, random_state: Any) -> _Fits:
+    """The map of all rows, the cross-fitted table, its folds where there are any, and what the fits had to say."""
+    folds = min(n_folds, most_folds(table))
     fitted, notes = noting(lambda: clone(calibrator).fit_table(table).map_)
     if folds < 2:
-        return _Fits(fitted, None, notes)
+        return _Fits(fitted, None, None, notes)
     after, more = noting(lambda: cross_fitted_table(calibrator, table, folds, random_state).distinct)
-    return _Fits(fitted, after, notes + [f"In a fold: {text}" for text in more if text not in notes])
+    return _Fits(fitted, after, folds, notes + [f"In a fold: {text}" for text in more if text not in notes])
 
 
 def noting(work: Callable[[], Any]) -> tuple[Any, list[str]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant import AffineLogit, IsotonicCalibration, PlattScaling, ScoreTable, build_report
+from calibrant import AffineLogit, IsotonicCalibration, PlattScaling, ScoreTable, SplineCalibration, build_report
 from calibrant.calibrators._cross_fit import cross_fitted_table
 from calibrant.errors import InputError, InputTypeError, OutputExistsError
 
@@ -444,3 +444,17 @@ def test_bad_rows_are_refused():
     with pytest.raises(InputError, match="reads probabilities"):
         build_report([0, 1, 1], [-2.0, 0.1, 3.0], calibrator=AffineLogit())
     assert build_report([0, 1, 1], [-2.0, 0.1, 3.0], calibrator=PlattScaling()).before is None
+
+
+def test_a_bend_that_the_line_leaves_is_followed_up_in_the_advice() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 2, 8000)
+    y = (rng.random(len(z)) < 1 / (1 + np.exp(-z))).astype(int)
+    straight, bent = (1 / (1 + np.exp(-distorted)) for distorted in (2 * z + 0.5, 2 * np.sign(z) * np.abs(z) ** 0.4))
+    for scores, calibrator, said in (
+        (bent, None, True),
+        (straight, None, False),
+        (bent, SplineCalibration(), False),
+    ):
+        advice = build_report(y, scores, calibrator=calibrator).headline.advice
+        assert ("bending-map" in [sentence.code for sentence in advice]) is said

@@ -8,6 +8,8 @@ from __future__ import annotations
 from calibrant.view._evidence import FEW, TINY, Data, Evidence, Verdict, shapes
 from calibrant.view._words import Sentence, count, counted, percent
 
+STRAIGHT = ("AffineLogit", "PlattScaling", "TemperatureScaling")
+
 # ---------------------------------------------------------------- what to do
 
 
@@ -32,7 +34,19 @@ def advice(said: Verdict, evidence: Evidence) -> list[Sentence]:
         "small-gain": "Use the map if small differences matter to you; otherwise leave the scores alone.",
         "use-map": "Use the map below: fit it once on these rows and apply it to every new score of the same model.",
     }
-    return [Sentence(said, texts[said]), *_better_scores(evidence)]
+    return [Sentence(said, texts[said]), *_bending_map(said, evidence), *_better_scores(evidence)]
+
+
+def _bending_map(said: Verdict, evidence: Evidence) -> list[Sentence]:
+    """Where a straight line gains, but leaves a bend that these rows show."""
+    bends = evidence.distortion in ("bent", "S-shaped") and evidence.calibrator in STRAIGHT
+    if said not in ("use-map", "small-gain") or not bends:
+        return []
+    text = (
+        f"Or let the map follow what the straight line leaves, which is {evidence.distortion}: AutoCalibrator "
+        f"(--method auto) weighs straight and bending maps by rows they have not seen."
+    )
+    return [Sentence("bending-map", text)]
 
 
 def _turned(data: Data) -> str:

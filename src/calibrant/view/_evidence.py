@@ -108,6 +108,8 @@ class Evidence:
     before: Side | None
     after: Side | None
     gain: Gain | None
+    distortion: str | None
+    """The verdict of the shape diagnosis."""
 
 
 # ---------------------------------------------------------------- judgements

@@ -235,12 +235,16 @@ def build_report(
     used, why = choose(asked, read_as)
     fits = _fit(used, table, n_folds, random_state)
     limit = default_margin(table) if margin is None else inner_share("build_report", "margin", margin)
-    parts = _judge(table, read_as, fits, used, limit)
+    shape = shape_card(table, read_as != "probability")
+    parts = _judge(table, read_as, fits, used, limit, None if shape is None else shape.verdict)
     return _record(
-        *(table, read_as, fits, parts.evidence),
+        table,
+        fits.after,
+        parts.evidence,
         title=title or DEFAULT_TITLE,
         source=source,
         method=Method(fits.folds, seed_text(random_state), calibrant.__version__, date),
+        shape=shape,
         map=map_card(used, fits.map, table, read_as, parts.scale, why, fits.notes),
         operating=_operating.operating(_probabilities_before(table, read_as), fits.after, costs, new_prevalence),
         groups=None if groups is None else group_table(given, groups, read_as, limit),
@@ -257,18 +261,17 @@ def _read(
     return given, *read_scores(given.distinct, reads)
 
 
-def _record(table: ScoreTable, read_as: ReadAs, fits: _Fits, evidence: _evidence.Evidence, **more: Any) -> Report:
+def _record(table: ScoreTable, after: ScoreTable | None, evidence: _evidence.Evidence, **more: Any) -> Report:
     """The report of what was measured; `more` are its other fields."""
     return Report(
         headline=headline(evidence),
         data=evidence.data,
-        shape=shape_card(table, read_as != "probability"),
         ranking=evidence.ranking,
         before=evidence.before,
         after=evidence.after,
         gain=evidence.gain,
         roc=_curves.roc(table),
-        roc_after=None if fits.after is None else _curves.roc(fits.after),
+        roc_after=None if after is None else _curves.roc(after),
         **more,
     )
 
@@ -313,7 +316,14 @@ class _Judged(NamedTuple):
     scale: _curves.Scale
 
 
-def _judge(table: ScoreTable, read_as: ReadAs, fits: _Fits, calibrator: BinaryCalibrator, margin: float) -> _Judged:
+def _judge(
+    table: ScoreTable,
+    read_as: ReadAs,
+    fits: _Fits,
+    calibrator: BinaryCalibrator,
+    margin: float,
+    distortion: str | None,
+) -> _Judged:
     before = _probabilities_before(table, read_as)
     scale = _curves.shared_scale([side for side in (before, fits.after) if side is not None])
     evidence = _evidence.Evidence(
@@ -323,6 +333,7 @@ def _judge(table: ScoreTable, read_as: ReadAs, fits: _Fits, calibrator: BinaryCa
         before=None if before is None else _measured.side(before, "before", scale, margin),
         after=None if fits.after is None else _measured.side(fits.after, "after", scale, margin),
         gain=_gain(table, before, fits),
+        distortion=distortion,
     )
     return _Judged(evidence, scale)
 

@@ -450,7 +450,7 @@ def test_a_bend_that_the_line_leaves_is_followed_up_in_the_advice() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(0, 2, 8000)
     y = (rng.random(len(z)) < 1 / (1 + np.exp(-z))).astype(int)
-    straight, bent = (1 / (1 + np.exp(-distorted)) for distorted in (2 * z + 0.5, 2 * np.sign(z) * np.abs(z) ** 0.4))
+    straight, bent = (1 / (1 + np.exp(-distorted)) for distorted in (2 * z + 0.5, 3 * np.sign(z) * np.abs(z) ** 0.8))
     for scores, calibrator, said in (
         (bent, None, True),
         (straight, None, False),

@@ -63,7 +63,10 @@ def _other_map(evidence: Evidence) -> str:
         return "Its steps follow these rows too closely; try AffineLogit, or IsotonicCalibration with smoothing."
     if evidence.data.smaller_class < 100:
         return "A more flexible map would need more rows than there are."
-    return "The error is not of the shape that it can mend. Try IsotonicCalibration, which bends where the rows do."
+    return (
+        "The error is not of the shape that it can mend. Try AutoCalibrator (--method auto), which weighs straight and "
+        "bending maps by rows they have not seen."
+    )
 
 
 def _better_scores(evidence: Evidence) -> list[Sentence]:

@@ -130,7 +130,7 @@ EXPECTED = {
     "under_confident": ("use-map", {"under-confident+too-high", "gain"}, "under-confident", "Use the map"),
     "shifted": ("use-map", {"too-high", "gain"}, "too high on the whole", "Use the map"),
     "slight": ("small-gain", {"gain"}, "slightly", "otherwise leave"),
-    "curved": ("map-not-enough", {"map-misses"}, "more than chance explains", "Try IsotonicCalibration"),
+    "curved": ("map-not-enough", {"map-misses"}, "more than chance explains", "Try AutoCalibrator"),
     "flipped": ("flipped", {"falling"}, "falls as the event gets likelier", "Check which label is the event"),
     "margins": ("use-map", {"not-probabilities", "gain"}, "not probabilities", "Use the map"),
     "noise": ("no-signal", {"no-signal"}, "do not rank better than chance", "Do not act on these scores"),

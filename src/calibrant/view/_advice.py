@@ -63,9 +63,12 @@ def _other_map(evidence: Evidence) -> str:
         return "Its steps follow these rows too closely; try AffineLogit, or IsotonicCalibration with smoothing."
     if evidence.data.smaller_class < 100:
         return "A more flexible map would need more rows than there are."
+    mismatch = "The error is not of the shape that it can mend."
+    if evidence.calibrator == "AutoCalibrator":
+        return f"{mismatch} Try IsotonicCalibration, which bends where the rows do."
     return (
-        "The error is not of the shape that it can mend. Try AutoCalibrator (--method auto), which weighs straight and "
-        "bending maps by rows they have not seen."
+        f"{mismatch} Try AutoCalibrator (--method auto), which weighs straight and bending maps by rows they have not "
+        f"seen."
     )
 
 

@@ -1,13 +1,14 @@
 """Calibrators and measures of many classes against their peers, in one process.
 
-    python benchmarks/multiclass.py [--large] [--only TEXT]
+    python benchmarks/multiclass.py [--large] [--only TEXT] [--rows 15000000]
 
 Rows are logits of simulated models: a matrix distortion of true logits. A ratio is the peer's time over ours; peers
 that cannot be imported are left out, and the times of those measured elsewhere are given as constants. The floor is one
 pass over the logits (2 ns a number), six for a temperature. The peer of a joint method in scikit-learn is its
 logistic regression on the same logits, which fits a matrix. `doubling` tells whether time doubles with the rows,
-`--large` adds 50,000 rows of 1,000 classes in float32, `blocks` fits rows that are never held together. The last table
-is one-versus-rest beside the joint fits.
+`--large` adds 50,000 rows of 1,000 classes in float32, `blocks` fits rows that are never held together and counts the
+passes, `files` runs the commands on Parquet, by default on more scores than are held at once. The last table is
+one-versus-rest beside the joint fits.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import sys
 import tempfile
 import time
 import warnings
@@ -32,6 +34,7 @@ from sklearn.linear_model import LogisticRegression
 
 import calibrant as ca
 from _timing import Floor, Row, fastest, header, measure, passes, print_rows
+from scale import run
 
 PUBLISHED = {  # seconds on 10,000 x 10, measured once beside ours where the package was installed
     "structured vector": ("reference package", 0.178, 3.0),
@@ -57,6 +60,7 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
     return p / p.sum(axis=1, keepdims=True)
 
 
+CLI = [sys.executable, "-m", "calibrant"]
 JOINT = {
     "vector": ca.VectorScaling,
     "matrix": ca.MatrixScaling,
@@ -176,8 +180,8 @@ def doubling(n: int, k: int) -> None:
 
 def blocks(n_blocks: int = 20, rows: int = 100_000, k: int = 100) -> None:
     """Seconds and peak memory of fits over blocks of float32 logits, each read from its own file when it is wanted."""
-    print(f"\n| over blocks of {rows:,} x {k} float32 | blocks | all logits | seconds | peak memory of the process |")
-    print("|---|--:|--:|--:|--:|")
+    print(f"\n| over blocks of {rows:,} x {k} float32 | blocks | all logits | passes | seconds | peak of the process |")
+    print("|---|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for number in range(n_blocks):
@@ -195,14 +199,59 @@ def _blocks_once(method: str, folder: Path, count: int, size: int) -> None:
         os.waitpid(child, 0)
         return
 
+    passed = 0
+
     def source() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        nonlocal passed
+        passed += 1
         return ((np.load(folder / f"z{number}.npy"), np.load(folder / f"y{number}.npy")) for number in range(count))
 
     start = time.perf_counter()
     getattr(ca, method)(from_logits=True).fit_blocks(source)
     taken = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"| {method} | {count} | {count * size / 1e6:,.0f} MB | {taken:.1f} | {peak:,.0f} MB |", flush=True)
+    cells = [method, count, f"{count * size / 1e6:,.0f} MB", passed, f"{taken:.1f}", f"{peak:,.0f} MB"]
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+    os._exit(0)
+
+
+def files(n: int, part: int = 1_000_000) -> None:
+    """The commands on Parquet of ten classes, then reports of more classes; each line is a process of its own."""
+    print("\n| rows | scores | task, as a whole process | seconds | peak MB |\n|--:|---|---|--:|--:|")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        many, few, record, out = (folder / place for place in ("many", "few", "map.json", "out.parquet"))
+        for number in range(-(-n // part)):
+            _write(many / f"{number}.parquet", min(part, n - number * part), 10, number + 1)
+        _write(few / "0.parquet", part, 10, 1)
+        for method in ("sms", "temperature"):
+            _command(n, 10, f"fit --method {method}", many, "--method", method, "-o", str(record), "--force")
+        _command(n, 10, "evaluate --map", many, "--map", str(record), "--json")
+        run([*CLI, "apply", str(record), str(few), "--scores", "p_*", "-o", str(out)], part, "10", "`calibrant apply`")
+        for rows, k, method in ((50_000, 100, "auto"), (20_000, 1_000, "temperature")):
+            wide, page = folder / str(k), str(folder / f"{k}.html")
+            _write(wide / "0.parquet", rows, k, 1)
+            _command(rows, k, f"report --method {method}", wide, "--method", method, "-o", page)
+
+
+def _command(rows: int, k: int, task: str, folder: Path, *options: str) -> None:
+    command = [*CLI, task.split()[0], str(folder), "--scores", "p_*", "--label", "y", *options]
+    run(command, rows, f"{k:,}", f"`calibrant {task}`")
+
+
+def _write(path: Path, n: int, k: int, seed: int) -> None:
+    """Probabilities p_0 to p_(k - 1) and the label y; in a child, because a process inherits its parent's peak."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    import pyarrow
+    import pyarrow.parquet
+
+    path.parent.mkdir(exist_ok=True)
+    logits, y = rows_of(n, k, seed=seed, matrix_seed=0)
+    columns = {f"p_{j}": column for j, column in enumerate(probabilities(logits).T)}
+    pyarrow.parquet.write_table(pyarrow.table(columns | {"y": y}), path)
     os._exit(0)
 
 
@@ -295,11 +344,12 @@ def _mixed_up(n: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.nda
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--large", action="store_true", help="also 50,000 rows of 1,000 classes")
-    parser.add_argument("--only", default="", help="speed, doubling, blocks, or demonstration")
+    parser.add_argument("--only", default="", help="speed, doubling, blocks, files, or demonstration")
+    parser.add_argument("--rows", type=int, default=15_000_000, help="of the files")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     header("Many classes")
-    wanted = [options.only] if options.only else ["speed", "doubling", "blocks", "demonstration"]
+    wanted = [options.only] if options.only else ["speed", "doubling", "blocks", "files", "demonstration"]
     if "speed" in wanted:
         small = [*temperature(10_000, 10), *joint(10_000, 10), *probmetrics(10_000, 10), *one_by_one(10_000, 10)]
         print_rows([*small, *temperature(1_000_000, 10), *measures(200_000, 10), *wide()])
@@ -309,6 +359,8 @@ def main() -> None:
         doubling(1_000_000, 10)
     if "blocks" in wanted:
         blocks()
+    if "files" in wanted:
+        files(options.rows)
     if "demonstration" in wanted:
         one_against_the_rest()
 

@@ -1,6 +1,7 @@
 """Parquet of many rows, made in pieces: the table, the fits, the measures and the commands, with time and peak memory.
 
-Run `python benchmarks/scale.py [rows ...] [--folder FOLDER] [--short]`, by default 100_000_000 and 300_000_000 rows.
+Run `python benchmarks/scale.py [rows ...] [--folder FOLDER] [--short]`, by default 100_000_000 and 300_000_000 rows;
+`--steps` only shows how many steps of a map are applied as fast over blocks of rows as in SQL.
 Every line is a process of its own, from start to end, which reads the files first; peak memory is that of the whole
 process. The floor is one scan of the two columns in DuckDB with two threads. `--short` leaves out the lazy frames.
 """
@@ -15,10 +16,11 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from _timing import header
+from _timing import fastest, header
 
 PIECE = 5_000_000
 LAZY = ("duckdb", "polars")
@@ -119,12 +121,37 @@ def measured(folder: Path, rows: int, kind: str, short: bool) -> None:
             run([*this, source, task, str(folder)], rows, f"{kind}, {source}", task)
 
 
+def steps(rows: int = 1_000_000) -> None:
+    """Applying maps of ever more steps as SQL and over blocks of rows, as `calibrant apply` does on either side."""
+    import numpy as np
+
+    from calibrant.cli._apply import LONG, _by_blocks, _by_sql
+    from calibrant.maps import StepMap
+    from calibrant.maps._sql import sql_of
+
+    print(f"| steps, {rows:,} rows | as SQL, s | over blocks, s | ratio | `apply` takes |\n|--:|--:|--:|--:|---|")
+    with tempfile.TemporaryDirectory() as place:
+        make(Path(place), rows, None)
+        given = (Path(place, "0000.parquet"), Path(place, "out.parquet"), "p", "q", {"force": True})
+        for count in (10, 100, 300, 1000, 3000):
+            values = np.arange(1, count + 1) / (count + 1)
+            record = StepMap((0, 1), values[1:], values)
+            sql, blocks = fastest([partial(way, record, *given) for way in (_by_sql, _by_blocks)], 2)
+            taken = "SQL" if len(sql_of(record, "x")) <= LONG else "blocks"
+            print(f"| {count:,} | {sql:.2f} | {blocks:.2f} | {sql / blocks:.1f} | {taken} |", flush=True)
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("rows", nargs="*", type=lambda text: int(text.replace("_", "")))
     options.add_argument("--folder")
     options.add_argument("--short", action="store_true")
+    options.add_argument("--steps", action="store_true")
     given = options.parse_args()
+    if given.steps:
+        header("Steps as SQL and over blocks")
+        steps()
+        return
     header("Files larger than memory")
     print(f"Load of the machine when it began: {os.getloadavg()[0]:.1f}\n")
     print("| rows | scores | task, as a whole process | seconds | peak MB |\n|--:|---|---|--:|--:|")

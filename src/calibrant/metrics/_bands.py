@@ -110,10 +110,10 @@ def reliability_bands(
     -----
     Isotonic: outcomes are drawn from the probabilities (consistency) or from the curve, joined by lines between the
     middles of its steps (confidence), and the isotonic fit is repeated. A confidence band mirrors the quantiles of the
-    deviations and holds the exact binomial limits of each step (in simulations it covers .94 to .99). Scores are put
+    deviations and holds the exact binomial limits of each step (.92 to 1.00 in simulations). Scores are put
     into at most 2,048 cells first. Bins: Clopper-Pearson limits of the event rate; around the mean prediction for
-    consistency. Cost: one sort, and 0.5 ms for each resample. Source: Dimitriadis, Gneiting, Jordan (2021), section 3
-    and supplement; Clopper, Pearson (1934).
+    consistency. Cost: one sort, and a fit of the cells for each resample. Source: Dimitriadis, Gneiting, Jordan (2021),
+    section 3 and supplement; Clopper, Pearson (1934).
 
     Examples
     --------

@@ -87,8 +87,8 @@ def estimate(
     -----
     Normal with the variance of the influences, on the log scale for losses and the logit scale for average precision;
     a bootstrap takes percentiles, on at most 4,096 cells of the score, and moves them to the exact value. Cost: one
-    sort; with `n_resamples` 0.1 to 2 ms for each resample beyond it. Source: DeLong et al. (1988), eqs. 3 to 5, for
-    the AUC; Obuchowski (1997) for groups.
+    sort; with `n_resamples` a few passes over the cells for each resample beyond it. Source: DeLong et al. (1988),
+    eqs. 3 to 5, for the AUC; Obuchowski (1997) for groups.
 
     Examples
     --------

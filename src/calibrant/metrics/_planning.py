@@ -52,8 +52,8 @@ def rows_needed(
     Notes
     -----
     Log-odds are taken as normal; 2,000 calibrated samples are drawn bin by bin from fixed random numbers, and n is the
-    least at which the share `power` of them has an interval that ends below the margin. Cost: 0.1 s. Source: the
-    interval of `calibration_error`.
+    least at which the share `power` of them has an interval that ends below the margin. Cost: some dozens of such
+    shares, whatever n. Source: the interval of `calibration_error`.
 
     Examples
     --------

@@ -209,8 +209,7 @@ def build_report(
 
     Notes
     -----
-    Cost: one fit on all rows and one per fold, a few sorts and about sixty passes, O(n log n); a million rows take
-    about five seconds.
+    Cost: one fit on all rows and one per fold, a few sorts and about sixty passes, O(n log n).
 
     Examples
     --------

@@ -99,12 +99,39 @@ def test_compiled_halves_pool_like_the_plain_loop(shape, n):
     if shape == "weights":
         weights = rng.integers(1, 9, n).astype(float)
         positives *= weights
-    few, many = isotonic._pool_few(positives, weights), isotonic._pool_many(positives, weights)
-    for plain, compiled in zip(few, many):
-        assert_array_equal(compiled, plain)
+    plain = one_by_one(positives, weights)
+    join = isotonic._join_weights(positives, weights)
+    for pooled in (isotonic._pool_few(positives, weights), isotonic._pool_many(n, join)):
+        for ours, same in zip(pooled, plain):
+            assert_array_equal(ours, same)
     blocks = isotonic.pool_adjacent(positives, weights)
     assert_blocks(blocks, n)
     for ours, same in zip(isotonic.pool_counts(positives, weights - positives), blocks):
+        assert_array_equal(ours, same)
+    if shape != "weights":
+        for ours, same in zip(isotonic.pool_rows(positives.astype(np.uint8)), blocks):
+            assert_array_equal(ours, same)
+
+
+def one_by_one(positives, weights):
+    """The stack of the loop that pools every row as it comes."""
+    n = len(weights)
+    ends, hits, totals = [0] * n, [0.0] * n, [0.0] * n
+    count = isotonic._pool.function(positives.tolist(), weights.tolist(), ends, hits, totals)
+    return ends[:count], hits[:count], totals[:count]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=40))
+def test_rows_pool_like_counts(labels):
+    labels = np.array(labels, dtype=np.uint8)
+    expected = isotonic.pool_adjacent(labels.astype(float), np.ones(len(labels)))
+    room = np.empty(len(labels), dtype=np.int64), np.empty(len(labels)), np.empty(len(labels))
+    joined = int(isotonic._join_labels(labels, *room))
+    assert_array_equal(np.add.reduceat(labels, np.append(0, room[0][: joined - 1] + 1)), room[1][:joined])
+    assert_array_equal(np.diff(room[0][:joined], prepend=-1), room[2][:joined])
+    assert set(expected.ends) <= set(room[0][:joined])
+    for ours, same in zip(isotonic.pool_rows(labels), expected):
         assert_array_equal(ours, same)
 
 

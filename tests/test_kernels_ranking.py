@@ -28,6 +28,9 @@ def by_dictionary(scores, labels, weights):
 
 def whole(table):
     """Rows without weights: the number of rows, and the sum of squared weights, are those of both classes."""
+    if isinstance(table, ranking.Ordered):
+        assert table.labels.dtype == np.uint8
+        table = ranking.Distinct(table.scores, table.labels.astype(float), (1 - table.labels).astype(float))
     scores, positives, negatives, rows, squares = table
     unweighted = positives + negatives
     return scores, positives, negatives, *(unweighted if sums is None else sums for sums in (rows, squares))
@@ -175,3 +178,13 @@ def test_compiled_ranking_is_the_same():
     expected = ranking.average_precision(positives, negatives)
     assert ranking._average_precision(positives, negatives) == pytest.approx(expected, rel=1e-14)
     assert ranking._auc.function(positives, negatives) == ranking.auc(positives, negatives)
+
+
+@pytest.mark.parametrize("n", [2, 3, 50, MANY + 1, SPREAD + 1])
+@pytest.mark.parametrize("kind", ["distinct", "rounded", "sorted"])
+def test_rows_in_order_have_the_auc_of_their_counts(kind, n):
+    labels = rows(kind, n)[1]
+    labels[0], labels[-1] = 0, 1
+    expected = ranking.auc(labels.astype(float), (1 - labels).astype(float))
+    assert ranking.auc_of_rows(labels) == pytest.approx(expected, rel=1e-15)
+    assert ranking._auc_of_rows(labels) == ranking._auc_of_rows.function(labels) == ranking.auc_of_rows(labels)

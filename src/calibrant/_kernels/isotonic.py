@@ -16,6 +16,7 @@ from calibrant._kernels._compiled import MANY, compiled, in_two
 from calibrant._kernels.lookup import count_below, grid
 
 Floats = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
 BLOCK = 2**13
 PIECE = 2**15
 Stack = tuple[NDArray[np.int64], Floats, Floats]
@@ -37,7 +38,9 @@ def pool_adjacent(positives: Floats, weights: Floats) -> Blocks:
     if largest and not 1e-100 < largest < 1e100:  # products of sums must neither vanish nor overflow
         power = -int(np.frexp(largest)[1])
         positives, weights = np.ldexp(positives, power), np.ldexp(weights, power)
-    return _blocks(*(_pool_many if size >= MANY else _pool_few)(positives, weights))
+    if size < MANY:
+        return _blocks(*_pool_few(positives, weights))
+    return _blocks(*_pool_many(size, _join_weights(positives, weights)))
 
 
 def pool_counts(positives: Floats, negatives: Floats) -> Blocks:
@@ -46,7 +49,15 @@ def pool_counts(positives: Floats, negatives: Floats) -> Blocks:
     most = float(positives.max(initial=0.0)) + float(negatives.max(initial=0.0))
     if size < MANY or not 1e-100 < most < 1e100:
         return pool_adjacent(positives, positives + negatives)
-    return _blocks(*_pool_many(positives, negatives, counts=True))
+    return _blocks(*_pool_many(size, _join_counts(positives, negatives)))
+
+
+def pool_rows(labels: Bytes) -> Blocks:
+    """The same, given the labels of rows whose scores strictly ascend."""
+    size = len(labels)
+    if size < MANY:
+        return pool_adjacent(labels.astype(np.float64), np.ones(size))
+    return _blocks(*_pool_many(size, _join_rows(labels)))
 
 
 def _blocks(ends: NDArray[np.int64], hits: Floats, totals: Floats) -> Blocks:
@@ -101,37 +112,66 @@ def _pool_few(positives: Floats, weights: Floats) -> Stack:
     return ends[places[:count]], np.array(hits[:count]), np.array(totals[:count])
 
 
-def _pool_many(positives: Floats, others: Floats, counts: bool = False) -> Stack:
+def _pool_many(size: int, join: Callable[[slice, Stack], int]) -> Stack:
     """Pool pieces, whose room stays in the cache, then the blocks of all pieces together.
 
-    `others` are the weights, or with `counts` the negatives.
+    `join` joins falling neighbours of a piece of the rows for the first time, and says how many are left.
     """
 
     def half(first: int, last: int) -> list[Stack]:
         room = np.empty(PIECE, dtype=np.int64), np.empty(PIECE), np.empty(PIECE)
-        return [
-            _pool_piece(positives, others, slice(begin, min(begin + PIECE, last)), room, counts)
-            for begin in range(first, last, PIECE)
-        ]
+        return [_pool_piece(slice(begin, min(begin + PIECE, last)), join, room) for begin in range(first, last, PIECE)]
 
-    pieces = [piece for some in in_two(half, len(others)) for piece in some]
+    pieces = [piece for some in in_two(half, size) for piece in some]
     ends, hits, totals = (np.concatenate(columns) for columns in zip(*pieces))
     places = np.empty(len(ends), dtype=np.int64)
     count = int(_pool(hits, totals, places, hits, totals))
     return ends[places[:count]], hits[:count], totals[:count]
 
 
-def _pool_piece(positives: Floats, others: Floats, at: slice, room: Stack, counts: bool) -> Stack:
+def _pool_piece(at: slice, join: Callable[[slice, Stack], int], room: Stack) -> Stack:
     """Join falling neighbours three times over, which leaves a twentieth of them, then pool the rest in place."""
     places, hits, totals = room
-    positives, weights = positives[at], others[at]
-    if counts:
-        weights = np.add(positives, weights, out=totals[: at.stop - at.start])
-    ends = np.arange(at.start, at.stop)
-    for step in (_join, _join, _join, _pool):
-        count = int(step(positives, weights, *room))
-        positives, weights, ends = hits[:count], totals[:count], ends[places[:count]]
-    return ends, positives.copy(), weights.copy()
+    count = join(at, room)
+    ends = places[:count] + at.start
+    for step in (_join, _join, _pool):
+        count = int(step(hits[:count], totals[:count], *room))
+        ends = ends[places[:count]]
+    return ends, hits[:count].copy(), totals[:count].copy()
+
+
+def _join_weights(positives: Floats, weights: Floats) -> Callable[[slice, Stack], int]:
+    return lambda at, room: int(_join(positives[at], weights[at], *room))
+
+
+def _join_counts(positives: Floats, negatives: Floats) -> Callable[[slice, Stack], int]:
+    def join(at: slice, room: Stack) -> int:
+        weights = np.add(positives[at], negatives[at], out=room[2][: at.stop - at.start])
+        return int(_join(positives[at], weights, *room))
+
+    return join
+
+
+def _join_rows(labels: Bytes) -> Callable[[slice, Stack], int]:
+    return lambda at, room: int(_join_labels(labels[at], *room))
+
+
+@compiled("BI*F*F*")
+def _join_labels(labels: Bytes, ends: NDArray[np.int64], hits: Floats, totals: Floats) -> int:
+    """Join the negatives before the first positive row, and each run of positives with the negatives after it."""
+    top, start = -1, 0
+    hit, before = np.int64(0), np.int64(-1)
+    for i in range(len(labels)):
+        label = np.int64(labels[i])
+        rises = label > before
+        before = label
+        top += 1 if rises else 0
+        start = i if rises else start
+        hit = label if rises else hit + label
+        ends[top] = i
+        hits[top] = hit
+        totals[top] = i - start + 1
+    return top + 1
 
 
 @compiled("FFI*F*F*")

@@ -127,9 +127,9 @@ def _fit(
         begin = np.linalg.solve(back, start).astype(np.float64)
     elif rows.size >= 8 * SAMPLE:
         few = thin(rows)
-        guess = _newton(few, deviations, penalty * (few.weight / rows.weight), begin)
+        guess = _newton(few, deviations, penalty * (few.weight / rows.weight), begin, 1e-3)
         begin = guess.coefficients if guess.converged else begin
-    fit = _newton(rows, deviations, penalty, begin)
+    fit = _newton(rows, deviations, penalty, begin, 1e-7)
     if not fit.converged:
         return _intercept_alone(rows, np.eye(len(back))[0] * _intercept(rows), SEPARABLE)
     return fit._replace(coefficients=back @ fit.coefficients)
@@ -145,8 +145,11 @@ def _intercept_alone(rows: Rows, coefficients: Floats, outcome: int) -> Logistic
     return LogisticFit(coefficients, False, loss, outcome)
 
 
-def _newton(rows: Rows, deviations: Floats, penalty: Floats, gamma: Floats) -> LogisticFit:
-    """Newton steps in standard units; a step that raises the loss is halved."""
+def _newton(rows: Rows, deviations: Floats, penalty: Floats, gamma: Floats, tolerance: float) -> LogisticFit:
+    """Newton steps in standard units; a step that raises the loss is halved.
+
+    The last step is one below the tolerance; the error left after it is of the order of the square of the tolerance.
+    """
     at = _penalised(rows, deviations, penalty, gamma)
     # A row far out makes a unit of which the curvature of all others is an invisible part: look at theirs.
     units = np.concatenate(([1.0], deviations / np.maximum(rows.columns.bulk, deviations * 1e-100)))
@@ -159,7 +162,7 @@ def _newton(rows: Rows, deviations: Floats, penalty: Floats, gamma: Floats) -> L
         if np.linalg.eigvalsh(balanced)[0] < FLAT:
             break
         step = scale * np.linalg.solve(balanced, scale * at.gradient)
-        if np.all(np.abs(step) <= 1e-8 * (1.0 + np.abs(gamma))):
+        if np.all(np.abs(step) <= tolerance * (1.0 + np.abs(gamma))):
             gamma = gamma - step
             loss = at.loss - 0.5 * float(step @ at.gradient) - 0.5 * float(gamma @ penalty @ gamma)
             return LogisticFit(gamma, True, loss, OK)

@@ -23,6 +23,7 @@ from calibrant._kernels.lookup import count_below, grid
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
+Bytes = NDArray[np.uint8]
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -43,17 +44,28 @@ class Distinct(NamedTuple):
     squared_weights: Floats | None = None
 
 
-def distinct_rows(scores: Floats, labels: NDArray[np.uint8], weights: Floats | None) -> Distinct:
+class Ordered(NamedTuple):
+    """Rows with strictly ascending scores, each counting once."""
+
+    scores: Floats
+    labels: Bytes
+
+
+def distinct_rows(scores: Floats, labels: Bytes, weights: Floats | None) -> Distinct | Ordered:
     """Sum rows by distinct score."""
     if weights is None and len(scores):
         base = _base(scores)
         if base is not None:
             return (_distinct_many if len(scores) >= MANY else _distinct_few)(scores, labels, base)
-    if weights is not None and len(scores) >= MANY:
-        return _distinct_weighted(np.ascontiguousarray(scores), labels, weights)
-    w = np.ones(len(scores)) if weights is None else weights
-    positives = w * labels
-    return _sum_by_score(scores, positives, w - positives, np.ones(len(scores)), w * w)
+    return distinct_weighted(scores, labels, np.ones(len(scores)) if weights is None else weights)
+
+
+def distinct_weighted(scores: Floats, labels: Bytes, weights: Floats) -> Distinct:
+    """Sum rows with weights by distinct score."""
+    if len(scores) >= MANY:
+        return _deal_and_sum(np.ascontiguousarray(scores), labels, weights)
+    positives = weights * labels
+    return _sum_by_score(scores, positives, weights - positives, np.ones(len(scores)), weights * weights)
 
 
 def distinct_counts(
@@ -84,7 +96,7 @@ def _base(scores: Floats) -> np.uint64 | None:
     return low - ONE if high - low < CENTRE - ONE else None
 
 
-def _encode(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -> Keys:
+def _encode(scores: Floats, labels: Bytes, base: np.uint64) -> Keys:
     bits = scores.view(np.uint64)
     size = bits & MAGNITUDE
     size = np.where(size != ZERO, size - base, ZERO)
@@ -99,17 +111,19 @@ def _decode(keys: Keys, base: np.uint64) -> Floats:
     return np.where(below, size | SIGN, size).view(np.float64)
 
 
-def _distinct_few(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -> Distinct:
+def _distinct_few(scores: Floats, labels: Bytes, base: np.uint64) -> Distinct | Ordered:
     keys = _encode(scores, labels, base)
     keys.sort()
     place = keys >> ONE
     last = np.flatnonzero(np.concatenate((place[1:] != place[:-1], [True])))
+    if len(last) == len(keys):
+        return Ordered(_decode(keys, base), (keys & ONE).astype(np.uint8))
     rows = np.diff(last, prepend=-1).astype(np.float64)
     hits = np.diff(np.cumsum(keys & ONE)[last].astype(np.int64), prepend=0).astype(np.float64)
     return Distinct(_decode(keys[last], base), hits, rows - hits)
 
 
-def _distinct_many(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -> Distinct:
+def _distinct_many(scores: Floats, labels: Bytes, base: np.uint64) -> Distinct | Ordered:
     """Split the keys about their median, then sort and sum each part on its own core; scores take the keys' room."""
     size = len(scores)
     pivot = _median_key(scores, labels, base) if size >= SPREAD else ZERO
@@ -119,14 +133,17 @@ def _distinct_many(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -
     parts = [part for part in (keys[:cut], keys[cut:]) if len(part)]
     ends = np.cumsum([0, *side_by_side([partial(_sort_and_count, part) for part in parts])])
     places = [slice(first, last) for first, last in pairwise(ends)]
+    if ends[-1] == size:
+        ordered = np.empty(size, dtype=np.uint8)
+        side_by_side([partial(_decode_rows, part, base, ordered[at]) for part, at in zip(parts, places)])
+        return Ordered(keys.view(np.float64), ordered)
     hits, misses = np.empty(ends[-1]), np.empty(ends[-1])
     side_by_side([partial(_emit, part, base, hits[at], misses[at]) for part, at in zip(parts, places)])
-    if ends[-1] < size:
-        keys = np.concatenate([part[: at.stop - at.start] for part, at in zip(parts, places)])
+    keys = np.concatenate([part[: at.stop - at.start] for part, at in zip(parts, places)])
     return Distinct(keys.view(np.float64), hits, misses)
 
 
-def _median_key(scores: Floats, labels: NDArray[np.uint8], base: np.uint64) -> np.uint64:
+def _median_key(scores: Floats, labels: Bytes, base: np.uint64) -> np.uint64:
     """About the median of the keys, without its label: rows of one score stay together."""
     every = len(scores) // SAMPLE
     keys = np.sort(_encode(scores[::every].copy(), labels[::every], base))
@@ -139,9 +156,7 @@ def _sort_and_count(keys: Keys) -> int:
 
 
 @compiled("UBuuU*")
-def _encode_split(
-    bits: Keys, labels: NDArray[np.uint8], base: np.uint64, pivot: np.uint64, keys: Keys
-) -> int:  # pragma: no cover
+def _encode_split(bits: Keys, labels: Bytes, base: np.uint64, pivot: np.uint64, keys: Keys) -> int:  # pragma: no cover
     """Write the keys below the pivot from the left, the others from the right; in order where the pivot is 0."""
     if pivot == ZERO:
         for i in range(len(bits)):
@@ -171,37 +186,40 @@ def _count_places(keys: Keys) -> int:  # pragma: no cover
     return count
 
 
+@compiled("U*uB*")
+def _decode_rows(keys: Keys, base: np.uint64, labels: Bytes) -> None:  # pragma: no cover
+    """Write the label of each key, and the bits of its score over the key."""
+    for i in range(len(keys)):
+        labels[i] = keys[i] & ONE
+        place = keys[i] >> ONE
+        below = place < CENTRE
+        size = CENTRE - place if below else place - CENTRE
+        size = size + base if size != ZERO else ZERO
+        keys[i] = size | SIGN if below else size
+
+
 @compiled("U*uF*F*")
 def _emit(keys: Keys, base: np.uint64, positives: Floats, negatives: Floats) -> None:  # pragma: no cover
     """Sum sorted keys into one entry for each distinct score, whose bits are written over the keys."""
-    many = len(positives) < len(keys)
-    at, seen, hits = -1, 0, np.int64(0)
+    at, hits = -1, np.int64(0)
     before = ~ZERO
     for i in range(len(keys)):
         place = keys[i] >> ONE
-        hit = np.int64(keys[i] & ONE)
-        if many:
-            at += 1 if place != before else 0
-            before = place
-            seen += 1
-            hits += hit
-            negatives[at] = seen - hits
-            positives[at] = hits
-        else:
-            at = i
-            positives[at] = hit
-            negatives[at] = 1 - hit
+        at += 1 if place != before else 0
+        before = place
+        hits += np.int64(keys[i] & ONE)
+        negatives[at] = i + 1 - hits
+        positives[at] = hits
         below = place < CENTRE
         size = CENTRE - place if below else place - CENTRE
         size = size + base if size != ZERO else ZERO
         keys[at] = size | SIGN if below else size
-    if many:
-        for at in range(len(positives) - 1, 0, -1):
-            positives[at] -= positives[at - 1]
-            negatives[at] -= negatives[at - 1]
+    for at in range(len(positives) - 1, 0, -1):
+        positives[at] -= positives[at - 1]
+        negatives[at] -= negatives[at - 1]
 
 
-def _distinct_weighted(scores: Floats, labels: NDArray[np.uint8], weights: Floats) -> Distinct:
+def _deal_and_sum(scores: Floats, labels: Bytes, weights: Floats) -> Distinct:
     """Deal the rows into buckets of ascending scores that fit the cache, sort an index in each, and sum.
 
     A weight goes with the sign of its label. Sorting one index of all rows would wait for memory at every step.
@@ -256,7 +274,7 @@ def _choose_buckets(scores: Floats, weights: Floats, splitters: Floats) -> tuple
 @compiled("FBFJI*F*F*")
 def _deal(
     scores: Floats,
-    labels: NDArray[np.uint8],
+    labels: Bytes,
     weights: Floats,
     bucket: NDArray[np.int32],
     heads: NDArray[np.int64],
@@ -325,6 +343,25 @@ def _auc(positives: Floats, negatives: Floats) -> float:
         below += negatives[i]
         hits += positives[i]
     return pairs / (below * hits)
+
+
+def auc_of_rows(labels: Bytes) -> float:
+    """The same, given the labels of rows whose scores strictly ascend."""
+    if len(labels) >= MANY:
+        return float(_auc_of_rows(labels))
+    hits = np.flatnonzero(labels)
+    pairs = int(hits.sum()) - len(hits) * (len(hits) - 1) // 2
+    return pairs / (len(hits) * (len(labels) - len(hits)))
+
+
+@compiled("B")
+def _auc_of_rows(labels: Bytes) -> float:
+    below, pairs, one = np.int64(0), np.int64(0), np.int64(1)
+    for i in range(len(labels)):
+        label = np.int64(labels[i])
+        pairs += label * below
+        below += one - label
+    return float(pairs) / float(below * (len(labels) - below))
 
 
 def average_precision(positives: Floats, negatives: Floats) -> float:

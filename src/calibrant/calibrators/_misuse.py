@@ -59,8 +59,9 @@ def _deserves_a_look(table: ScoreTable) -> bool:
     if len(distinct) < MANY_VALUES or distinct.scores[0] >= 0.5:
         return True
     positives, negatives = distinct.total_positives, distinct.total_negatives
-    ends = [(distinct.positives[end] / positives, distinct.negatives[end] / negatives) for end in (0, -1)]
-    return any(min(end) > 0 and max(end) >= 0.7 * PILED_UP for end in ends) or distinct._auc >= NEARLY_PERFECT
+    ends = distinct._at([0, -1])
+    held = zip(ends.positives / positives, ends.negatives / negatives)
+    return any(min(end) > 0 and max(end) >= 0.7 * PILED_UP for end in held) or distinct._auc >= NEARLY_PERFECT
 
 
 def _some(table: ScoreTable) -> NDArray[np.intp]:
@@ -127,15 +128,15 @@ def _step(distinct: ScoreTable) -> int | None:
 
 def _of_piles(distinct: ScoreTable) -> Iterator[str]:
     """Ends that hold many rows, of both classes."""
-    for end, word in ((0, "lowest"), (-1, "highest")):
-        hits, misses = float(distinct.positives[end]), float(distinct.negatives[end])
+    ends = distinct._at([0, -1])
+    for score, hits, misses, word in zip(ends.scores, ends.positives, ends.negatives, ("lowest", "highest")):
         share = (hits + misses) / distinct.total_weight
         rarer, held = min(
             (hits / distinct.total_positives, "positives"), (misses / distinct.total_negatives, "negatives")
         )
         if share >= PILED_UP and rarer >= MIXED:
             yield (
-                f"{share:.0%} of the rows share the {word} score, {distinct.scores[end]:.6g}, and {rarer:.0%} of "
+                f"{share:.0%} of the rows share the {word} score, {score:.6g}, and {rarer:.0%} of "
                 f"the {held} are among them: it was clipped or rounded, or the model saturates. No map can tell them "
                 f"apart; scores before clipping, margins, log-odds or more votes (trees, neighbours) would."
             )

@@ -110,7 +110,11 @@ class IsotonicCalibration(BinaryCalibrator):
 
 def pooled(distinct: ScoreTable, smoothing: float = 0.0) -> isotonic.Blocks:
     """Blocks of the isotonic fit of a distinct table; smoothed ones are pooled a second time."""
-    blocks = isotonic.pool_counts(distinct.positives, distinct.negatives)
+    labels = distinct._labels
+    if labels is not None:
+        blocks = isotonic.pool_rows(labels)
+    else:
+        blocks = isotonic.pool_counts(distinct.positives, distinct.negatives)
     if smoothing == 0:
         return blocks
     sums = [np.add.reduceat(values, blocks.starts) for values in (distinct.positives, distinct.negatives)]

@@ -321,7 +321,11 @@ class ScoreTable:
             found = ranking.distinct_rows(self.scores, self._labels, self._weights)
         else:
             found = ranking.distinct_counts(self.scores, *self._sums)
-        return ScoreTable._of_counts(*found, self.classes, ascending=True)
+        if isinstance(found, ranking.Distinct):
+            return ScoreTable._of_counts(*found, self.classes, ascending=True)
+        table = ScoreTable._of_rows(BinaryRows(*found, None, self.classes))
+        table._ascending = True
+        return table
 
     @property
     def _sums(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -330,6 +334,9 @@ class ScoreTable:
     @cached_property
     def _auc(self) -> float:
         """Area under the ROC curve, kept: a fit and the look for misuse both need it."""
+        labels = self.distinct._labels
+        if labels is not None:
+            return ranking.auc_of_rows(labels)
         return ranking.auc(self.distinct.positives, self.distinct.negatives)
 
     def reduce(self, by_row: ByRow, by_count: ByCount) -> Any:
@@ -349,8 +356,10 @@ class ScoreTable:
         if self._labels is not None:
             weights = None if self._weights is None else self._weights[places]
             return ScoreTable._of_rows(BinaryRows(self.scores[places], self._labels[places], weights, self.classes))
-        positives, negatives, rows, squares = (sums[places] for sums in self._sums)
-        return ScoreTable._of_counts(self.scores[places], positives, negatives, rows, squares, self.classes)
+        scores, positives, negatives = (sums[places] for sums in (self.scores, self.positives, self.negatives))
+        given = (vars(self).get("rows"), vars(self).get("squared_weights"))
+        rows, squares = (None if sums is None else sums[places] for sums in given)
+        return ScoreTable._of_counts(scores, positives, negatives, rows, squares, self.classes)
 
     def __add__(self, other: object) -> ScoreTable:
         """The table of both sets of rows together."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Floats, Label
-from calibrant._kernels import ranking
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows, array_of
 from calibrant.data._cells import LEAST, check_most
@@ -365,4 +364,4 @@ def _counts(truth: Any, decided: Any, weights: Floats, n_classes: int, n_actions
 def _area(table: ScoreTable) -> float:
     if table.total_positives == 0 or table.total_negatives == 0:
         return float("nan")
-    return ranking.auc(table.distinct.positives, table.distinct.negatives)
+    return table._auc

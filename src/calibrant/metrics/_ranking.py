@@ -90,7 +90,7 @@ def _mean_over_classes(rows: ClassRows) -> float:
         _checks.both_classes(
             table.total_positives, table.total_negatives, f"roc_auc of class {rows.classes[k]!r} against the rest"
         )
-    return float(np.mean([ranking.auc(table.distinct.positives, table.distinct.negatives) for table in tables]))
+    return float(np.mean([table._auc for table in tables]))
 
 
 def _mean_over_pairs(rows: ClassRows) -> float:
@@ -101,7 +101,7 @@ def _mean_over_pairs(rows: ClassRows) -> float:
                 table = _class_table(rows, a, np.flatnonzero((rows.labels == a) | (rows.labels == b)))
                 pair = f"roc_auc of the pair {rows.classes[a]!r}, {rows.classes[b]!r}"
                 _checks.both_classes(table.total_positives, table.total_negatives, pair)
-                values.append(ranking.auc(table.distinct.positives, table.distinct.negatives))
+                values.append(table._auc)
     return float(np.mean(values))
 
 

@@ -18,7 +18,7 @@ from calibrant._kernels import likelihood, ranking
 from calibrant._kernels._dot import dot
 from calibrant._parameters import Number
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import aligned, array_of
+from calibrant.data._arrays import BinaryRows, aligned, array_of
 from calibrant.errors import InputError
 
 
@@ -99,9 +99,10 @@ def expected_performance(
 def _expected_auc(p: Floats, weight: Floats) -> float:
     """Area under the ROC curve where each p stands for p of a positive and 1 - p of a negative row."""
     alike = None if np.all(weight == 1) else weight
-    found = ranking.distinct_rows(p, np.zeros(len(p), dtype=np.uint8), alike)
-    hits = found.scores * found.negatives
-    return ranking.auc(hits, found.negatives - hits)
+    rows = BinaryRows(p, np.zeros(len(p), dtype=np.uint8), alike, (0, 1))
+    distinct = ScoreTable._of_rows(rows).distinct
+    hits = distinct.scores * distinct.negatives
+    return ranking.auc(hits, distinct.negatives - hits)
 
 
 def _read(y_prob: Any, sample_weight: Any) -> tuple[Floats, Floats]:

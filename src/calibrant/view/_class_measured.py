@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from calibrant import metrics
 from calibrant._checks import Floats
-from calibrant._kernels import ranking
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows
 from calibrant.metrics._calibration import _column_table
@@ -213,7 +212,7 @@ def _one_class(table: ScoreTable, counts: Floats, k: int, confidence: float) -> 
         mean_predicted=float(weight @ table.scores) / total,
         mean_error=_chance(table.scores, weight),
         error=_measured(metrics.calibration_error(table, confidence=confidence)),
-        roc_auc=ranking.auc(table.positives, table.negatives) if both else None,
+        roc_auc=table._auc if both else None,
         recall=_share(counts[k, k], counts[k].sum()),
         precision=_share(counts[k, k], counts[:, k].sum()),
     )

@@ -91,7 +91,9 @@ def _base(scores: Floats) -> np.uint64 | None:
     if largest < 2.0:
         return ZERO
     magnitudes = np.abs(scores)
-    smallest = float(np.min(magnitudes, where=magnitudes > 0, initial=largest))
+    smallest = float(magnitudes.min())
+    if smallest == 0.0:
+        smallest = float(np.min(magnitudes, where=magnitudes > 0, initial=largest))
     low, high = np.array([smallest, largest]).view(np.uint64)
     return low - ONE if high - low < CENTRE - ONE else None
 

@@ -48,7 +48,10 @@ class ClassData:
 
 @dataclass(frozen=True)
 class ClassEvidence:
-    """All that the sentences lean on; `lines` are the classes, the worst first."""
+    """All that the sentences lean on; `lines` are the classes, the worst first.
+
+    `cells` is how many of them the tables have at most; None where these are exact.
+    """
 
     data: ClassData
     calibrator: str
@@ -57,6 +60,7 @@ class ClassEvidence:
     gain: ClassGain | None
     decisions: Decisions
     lines: tuple[ClassLine, ...]
+    cells: int | None = None
 
     @property
     def direction(self) -> str | None:
@@ -368,6 +372,13 @@ def _limits(evidence: ClassEvidence) -> list[Sentence]:
             f"probabilities must move too.",
         ),
     ]
+    if evidence.cells is not None:
+        text = (
+            f"Anything finer than cells. There are more different probabilities than can be kept, so those next to "
+            f"each other were added up, with their mean: to {count(evidence.cells)} cells at most for the likeliest "
+            f"class, and as many for all classes together."
+        )
+        said.append(Sentence("cells", text))
     if data.weighted:
         text = "Whether the weights are frequencies: a row of weight 2 was counted as two rows."
         said.append(Sentence("weights", text))

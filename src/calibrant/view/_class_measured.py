@@ -2,7 +2,8 @@
 
 Invariant: everything here is a plain finite number, or None with the reason. Intervals of single classes hold for all
 classes together (each at level `1 - 0.05 / K`); the others hold one by one.
-May import NumPy, the kernels, `calibrant.data`, `calibrant.metrics` and `_curves`, `_proof`, `_words` beside this file.
+May import NumPy, the kernels, `calibrant.data`, `calibrant.metrics` and `_class_sums`, `_curves`, `_proof`, `_words`
+beside this file.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from numpy.typing import NDArray
 from calibrant import metrics
 from calibrant._checks import Floats
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import ClassRows
-from calibrant.metrics._calibration import _column_table
 from calibrant.view import _curves
+from calibrant.view._class_sums import ClassSums, Losses, Side
 from calibrant.view._proof import BAND_POINTS, LEVEL, RESAMPLES, Band
 from calibrant.view._words import counted
 
@@ -143,17 +143,16 @@ class ClassGain:
 # ---------------------------------------------------------------- one side
 
 
-def class_side(rows: ClassRows, name: str, scale: _curves.Scale, lines: list[OneClass]) -> ClassSide:
+def class_side(side: Side, name: str, scale: _curves.Scale, lines: list[OneClass]) -> ClassSide:
     """All measures of one side; `lines` are those of its classes."""
-    y, p, w = rows.labels, rows.scores, rows.weights
-    top = top_table(rows)
+    top = side.top
     present = [line.error.value or 0.0 for line in lines]
     return ClassSide(
         name=name,
-        log_loss=_log_loss(rows),
-        brier=_measured(metrics.estimate(metrics.brier_score, y, p, sample_weight=w, confidence=LEVEL)),
+        log_loss=_log_loss(side.losses),
+        brier=_measured(side.losses.brier.estimate(LEVEL, positive=True)),
         accuracy=top.prevalence,
-        mean_confidence=float(top.weight @ top.scores) / top.total_weight,
+        mean_confidence=_mean_score(top),
         mean_error=_chance(top.scores, top.weight),
         top_error=_measured(metrics.calibration_error(top, confidence=LEVEL)),
         class_error=float(np.mean(present)),
@@ -162,24 +161,19 @@ def class_side(rows: ClassRows, name: str, scale: _curves.Scale, lines: list[One
     )
 
 
-def top_table(rows: ClassRows) -> ScoreTable:
-    """Was the likeliest class right, against its probability; the distinct table."""
-    return metrics.top_label_table(rows.labels, rows.scores, sample_weight=rows.weights).distinct
+def _mean_score(table: ScoreTable) -> float:
+    return float(table.weight @ table.scores) / table.total_weight
 
 
 def _measured(found: Any) -> Measured:
     return Measured(*(part if math.isfinite(part) else None for part in (found.value, found.low, found.high)))
 
 
-def _log_loss(rows: ClassRows) -> Measured:
-    own = rows.scores[np.arange(len(rows.labels)), rows.labels]
-    wrong = int((own == 0).sum())
-    if wrong:
-        text = f"infinite: what happened had probability 0 ({counted(wrong, 'row')})"
-        return Measured(None, None, None, text)
-    return _measured(
-        metrics.estimate(metrics.log_loss, rows.labels, rows.scores, sample_weight=rows.weights, confidence=LEVEL)
-    )
+def _log_loss(losses: Losses) -> Measured:
+    if losses.impossible:
+        rows = counted(losses.impossible, "row")
+        return Measured(None, None, None, f"infinite: what happened had probability 0 ({rows})")
+    return _measured(losses.log.estimate(LEVEL, positive=True))
 
 
 def _chance(scores: Floats, weight: Floats) -> float:
@@ -197,20 +191,18 @@ def _band(table: ScoreTable) -> Band:
 # ---------------------------------------------------------------- class by class
 
 
-def one_class_each(rows: ClassRows) -> list[OneClass]:
+def one_class_each(side: Side) -> list[OneClass]:
     """The measures of every class against the rest."""
-    k = rows.scores.shape[1]
-    counts = _counts(rows)
+    k = len(side.decided)
     confidence = 1 - (1 - LEVEL) / k
-    return [_one_class(_column_table(rows, one).distinct, counts, one, confidence) for one in range(k)]
+    return [_one_class(side.column(one), side.decided, one, confidence) for one in range(k)]
 
 
 def _one_class(table: ScoreTable, counts: Floats, k: int, confidence: float) -> OneClass:
-    weight, total = table.weight, table.total_weight
     both = table.total_positives > 0 and table.total_negatives > 0
     return OneClass(
-        mean_predicted=float(weight @ table.scores) / total,
-        mean_error=_chance(table.scores, weight),
+        mean_predicted=_mean_score(table),
+        mean_error=_chance(table.scores, table.weight),
         error=_measured(metrics.calibration_error(table, confidence=confidence)),
         roc_auc=table._auc if both else None,
         recall=_share(counts[k, k], counts[k].sum()),
@@ -222,25 +214,13 @@ def _share(part: float, whole: float) -> float | None:
     return float(part / whole) if whole > 0 else None
 
 
-def _counts(rows: ClassRows) -> Floats:
-    """Weights by true class (lines) and likeliest class (columns)."""
-    k = rows.scores.shape[1]
-    cells = rows.labels * k + rows.scores.argmax(axis=1)
-    return np.asarray(np.bincount(cells, rows.weights, minlength=k * k).reshape(k, k).astype(np.float64))
-
-
-def class_weights(rows: ClassRows) -> Floats:
-    """Weight of the rows of every class."""
-    return np.bincount(rows.labels, rows.weights, minlength=rows.scores.shape[1]).astype(np.float64)
-
-
-def class_lines(rows: ClassRows, before: list[OneClass], after: list[OneClass] | None) -> list[ClassLine]:
+def class_lines(found: ClassSums, before: list[OneClass], after: list[OneClass] | None) -> list[ClassLine]:
     """Every class, in the order of the columns."""
-    weight = class_weights(rows)
+    weight = found.class_weights
     total = float(weight.sum())
     return [
         ClassLine(str(name), float(weight[k]), float(weight[k]) / total, before[k], None if after is None else after[k])
-        for k, name in enumerate(rows.classes)
+        for k, name in enumerate(found.classes)
     ]
 
 
@@ -254,15 +234,14 @@ def worst_first(lines: list[ClassLine]) -> list[int]:
     return sorted(range(len(lines)), key=rank)
 
 
-def panels(rows: ClassRows, after: Floats | None, order: list[int], lines: list[ClassLine]) -> list[Panel]:
+def panels(found: ClassSums, order: list[int], lines: list[ClassLine]) -> list[Panel]:
     """The diagrams of the worst classes that have rows."""
-    moved = None if after is None else rows._replace(scores=after)
     chosen = [k for k in order if lines[k].weight > 0][:MOST_PANELS]
-    return [_panel(rows, moved, k, lines[k]) for k in chosen]
+    return [_panel(found, k, lines[k]) for k in chosen]
 
 
-def _panel(rows: ClassRows, moved: ClassRows | None, k: int, line: ClassLine) -> Panel:
-    tables = [_column_table(side, k).distinct for side in (rows, moved) if side is not None]
+def _panel(found: ClassSums, k: int, line: ClassLine) -> Panel:
+    tables = [side.column(k) for side in found.sides]
     scale = _curves.shared_scale(tables)
     drawn = [_curves.reliability(table, scale) for table in tables]
     return Panel(line.name, line.weight, drawn[0], drawn[1] if len(drawn) > 1 else None)
@@ -271,18 +250,16 @@ def _panel(rows: ClassRows, moved: ClassRows | None, k: int, line: ClassLine) ->
 # ---------------------------------------------------------------- decisions
 
 
-def decisions(rows: ClassRows, before: Floats, side: str) -> Decisions:
-    """What taking the likeliest class of `rows` mixes up; `before` are the probabilities as given."""
-    counts = _counts(rows)
-    total, names = float(counts.sum()), [str(name) for name in rows.classes]
-    top = rows.scores.max(axis=1)
-    weights = np.ones(len(top)) if rows.weights is None else rows.weights
-    moved = rows.scores.argmax(axis=1) != before.argmax(axis=1)
+def decisions(found: ClassSums) -> Decisions:
+    """What taking the likeliest class mixes up, after the map where there is an after."""
+    side = found.after or found.before
+    counts, names = side.decided, [str(name) for name in found.classes]
+    total = float(counts.sum())
     return Decisions(
-        side=side,
+        side="after" if found.after else "before",
         wrong=1 - float(np.trace(counts)) / total,
-        expected=1 - float(weights @ top) / total,
-        changed=float(weights @ moved) / total if side == "after" else None,
+        expected=1 - _mean_score(side.top),
+        changed=found.moves.changed / total if found.moves else None,
         mistakes=tuple(_mistakes(counts, names)),
         matrix=tuple(map(tuple, counts.tolist())) if len(names) <= MOST_MATRIX else None,
     )
@@ -303,21 +280,20 @@ def _mistakes(counts: Floats, names: list[str]) -> list[Mistake]:
 # ---------------------------------------------------------------- gain
 
 
-def class_gain(rows: ClassRows, after: Floats) -> ClassGain:
-    """The gain of the cross-fitted probabilities over those of `rows`; in Brier score where a log loss is infinite."""
-    y, before, w = rows.labels, rows.scores, rows.weights
-    own = [p[np.arange(len(y)), y] for p in (before, after)]
-    in_log = all(bool((p > 0).all()) for p in own)
-    measure = metrics.log_loss if in_log else metrics.brier_score
-    found = metrics.compare(measure, y, before, after, sample_weight=w, confidence=LEVEL)
-    weights = np.ones(len(y)) if w is None else w
-    moved = 0.5 * np.abs(after - before).sum(axis=1)
+def class_gain(found: ClassSums) -> ClassGain | None:
+    """The gain of the cross-fitted probabilities; in Brier score where a log loss is infinite."""
+    if found.after is None or found.moves is None:
+        return None
+    losses = [side.losses for side in found.sides]
+    in_log = not any(one.impossible for one in losses)
+    baseline, after = (one.log.mean if in_log else one.brier.mean for one in losses)
+    gain = (found.moves.log if in_log else found.moves.brier).estimate(LEVEL, positive=False)
     return ClassGain(
         "log loss" if in_log else "Brier score",
-        measure(y, before, sample_weight=w),
-        measure(y, after, sample_weight=w),
-        found.value,
-        found.low,
-        found.high,
-        float(weights @ moved) / float(weights.sum()),
+        baseline,
+        after,
+        gain.value,
+        gain.low,
+        gain.high,
+        found.moves.moved / float(found.class_weights.sum()),
     )

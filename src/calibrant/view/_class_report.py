@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,11 +28,14 @@ from calibrant.errors import InputError, InputTypeError
 from calibrant.view import _class_measured, _curves
 from calibrant.view._class_findings import ClassData, ClassEvidence, ClassHeadline, class_headline
 from calibrant.view._class_map_card import ClassMapCard, class_map_card
+from calibrant.view._class_sums import ClassSums, sums_of_rows
 from calibrant.view._report import DEFAULT_TITLE, Method, noting
 from calibrant.view._report_input import seed_text
 
 FORMAT = "calibrant report of classes"
 VERSION = 1
+
+Scale = Literal["probability", "logits"]
 
 
 @dataclass(frozen=True)
@@ -139,43 +142,52 @@ def build_class_report(
     random_state: Any = 0,
 ) -> ClassReport:
     """The report of scores of shape (n, K), K >= 3; `build_report` calls it and says what the arguments are."""
-    used = _calibrator(calibrator, from_logits)
-    is_logit = _reads_logits(used)
+    used = usable_calibrator(calibrator, from_logits)
+    is_logit = reads_logits(used)
     reads = "logit" if is_logit else "probability"
     given = read_class_rows(y_prob, y_true, sample_weight, labels, reads=reads, names=("y_prob", "y_true"))
     if len(np.unique(given.labels)) < 2:
         raise InputError("build_report: all rows are of one class; rows of two classes or more are needed.")
     rows = given._replace(scores=softmax.softmax(given.scores)) if is_logit else given
-    fits = _fit(used, given, n_folds, random_state)
-    parts = _judge(rows, fits, type(used).__name__, "logits" if is_logit else "probability")
-    chosen = "It was asked for." if calibrator is not None else DEFAULT_REASON
-    folds = fits.folds if fits.folds >= 2 else None
+    fits, after = _fit(used, given, n_folds, random_state)
+    chosen = ASKED if calibrator is not None else DEFAULT_REASON
+    card = class_map_card(used, fits.fitted, given.classes, chosen, fits.notes)
+    method = Method(fits.folds or None, seed_text(random_state), calibrant.__version__, date)
+    return made_report(sums_of_rows(rows, after), card, method, "logits" if is_logit else "probability", title, source)
+
+
+def made_report(
+    found: ClassSums, card: ClassMapCard, method: Method, scale: Scale, title: str | None, source: str | None
+) -> ClassReport:
+    """The report of what was added up and fitted."""
+    evidence, panels = _judge(found, card.name, scale)
     return ClassReport(
         title=title or DEFAULT_TITLE,
         source=source,
-        headline=class_headline(parts.evidence),
-        data=parts.evidence.data,
-        method=Method(folds, seed_text(random_state), calibrant.__version__, date),
-        map=class_map_card(used, fits.fitted, given.classes, chosen, fits.notes),
-        before=parts.evidence.before,
-        after=parts.evidence.after,
-        gain=parts.evidence.gain,
-        lines=parts.evidence.lines,
-        panels=parts.panels,
-        decisions=parts.evidence.decisions,
-        labels=tuple(map(str, given.classes)),
+        headline=class_headline(evidence),
+        data=evidence.data,
+        method=method,
+        map=card,
+        before=evidence.before,
+        after=evidence.after,
+        gain=evidence.gain,
+        lines=evidence.lines,
+        panels=panels,
+        decisions=evidence.decisions,
+        labels=tuple(map(str, found.classes)),
     )
 
 
 # ---------------------------------------------------------------- the calibrator
 
+ASKED = "It was asked for."
 DEFAULT_REASON = (
     "No calibrator was asked for, so several maps were weighed against leaving the scores as they are, by their log "
     "loss on rows that they were not fitted on."
 )
 
 
-def _calibrator(calibrator: Any, from_logits: bool) -> Any:
+def usable_calibrator(calibrator: Any, from_logits: bool) -> Any:
     """The calibrator that is judged, knowing what it is given."""
     if not isinstance(from_logits, bool | np.bool_):
         raise InputTypeError(f"build_report: from_logits must be True or False, but it is {from_logits!r}.")
@@ -188,7 +200,7 @@ def _calibrator(calibrator: Any, from_logits: bool) -> Any:
         )
     if isinstance(calibrator, AutoCalibrator) and calibrator.from_logits == "auto":
         return AutoCalibrator(**{**calibrator.get_params(deep=False), "from_logits": bool(from_logits)})
-    if from_logits and not _reads_logits(calibrator):
+    if from_logits and not reads_logits(calibrator):
         raise InputError(
             f"build_report: from_logits=True says that the scores are logits, but {calibrator!r} reads probabilities. "
             f"Give from_logits=True to it."
@@ -196,68 +208,69 @@ def _calibrator(calibrator: Any, from_logits: bool) -> Any:
     return calibrator
 
 
-def _reads_logits(calibrator: Any) -> bool:
+def reads_logits(calibrator: Any) -> bool:
+    """Whether it is given logits."""
     inner = calibrator.calibrator if isinstance(calibrator, OneVsRest) else calibrator
     return getattr(inner, "from_logits", False) is True
 
 
-class _Fits(NamedTuple):
+class Fits(NamedTuple):
+    """The fit to all rows, the folds of the cross-fitting (0 where there is none), and what the fits had to say."""
+
     fitted: Any
-    after: Floats | None
     folds: int
     notes: list[str]
 
 
-def _fit(calibrator: Any, rows: ClassRows, n_folds: int, random_state: Any) -> _Fits:
-    """The fit to all rows, the cross-fitted probabilities, and what the fits had to say."""
+def _fit(calibrator: Any, rows: ClassRows, n_folds: int, random_state: Any) -> tuple[Fits, Floats | None]:
+    """The fits, and the cross-fitted probabilities."""
     fitted, notes = noting(lambda: refit(calibrator, rows))
     folds = folds_for(rows, n_folds)
     if folds < 2:
-        return _Fits(fitted, None, 0, notes)
+        return Fits(fitted, 0, notes), None
     after, more = noting(lambda: cross_fitted_probabilities(calibrator, rows, folds, random_state))
-    return _Fits(fitted, after, folds, notes + [f"In a fold: {text}" for text in more if text not in notes])
+    return Fits(fitted, folds, all_notes(notes, more)), after
+
+
+def all_notes(notes: list[str], of_folds: list[str]) -> list[str]:
+    """What the fit to all rows said, and what the fits of the folds said beside it."""
+    return notes + [f"In a fold: {text}" for text in of_folds if text not in notes]
 
 
 # ---------------------------------------------------------------- judging
 
 
-class _Judged(NamedTuple):
-    evidence: ClassEvidence
-    panels: tuple[_class_measured.Panel, ...]
-
-
-def _judge(rows: ClassRows, fits: _Fits, calibrator: str, scale: Any) -> _Judged:
-    moved = None if fits.after is None else rows._replace(scores=fits.after)
-    sides = [side for side in (rows, moved) if side is not None]
-    axis = _curves.shared_scale([_class_measured.top_table(side) for side in sides])
-    each = [_class_measured.one_class_each(side) for side in sides]
+def _judge(found: ClassSums, calibrator: str, scale: Scale) -> tuple[ClassEvidence, tuple[_class_measured.Panel, ...]]:
+    axis = _curves.shared_scale([side.top for side in found.sides])
+    each = [_class_measured.one_class_each(side) for side in found.sides]
     measured = [
         _class_measured.class_side(side, name, axis, lines)
-        for side, name, lines in zip(sides, ("before", "after"), each)
+        for side, name, lines in zip(found.sides, ("before", "after"), each)
     ]
-    lines = _class_measured.class_lines(rows, each[0], each[1] if moved else None)
+    lines = _class_measured.class_lines(found, each[0], each[1] if found.after else None)
     order = _class_measured.worst_first(lines)
     evidence = ClassEvidence(
-        data=_data(rows, scale),
+        data=_data(found, scale),
         calibrator=calibrator,
         before=measured[0],
-        after=measured[1] if moved else None,
-        gain=None if moved is None else _class_measured.class_gain(rows, moved.scores),
-        decisions=_class_measured.decisions(moved or rows, rows.scores, "after" if moved else "before"),
+        after=measured[1] if found.after else None,
+        gain=_class_measured.class_gain(found),
+        decisions=_class_measured.decisions(found),
         lines=tuple(lines[k] for k in order),
+        cells=found.cells,
     )
-    return _Judged(evidence, tuple(_class_measured.panels(rows, fits.after, order, lines)))
+    return evidence, tuple(_class_measured.panels(found, order, lines))
 
 
-def _data(rows: ClassRows, scale: Any) -> ClassData:
-    weight = _class_measured.class_weights(rows)
-    total, names = float(weight.sum()), list(map(str, rows.classes))
+def _data(found: ClassSums, scale: Scale) -> ClassData:
+    weight = found.class_weights
+    total, names = float(weight.sum()), list(map(str, found.classes))
     share = weight / total
     there = np.flatnonzero(weight > 0)
     largest, smallest = int(there[share[there].argmax()]), int(there[share[there].argmin()])
     return ClassData(
-        rows=len(rows.labels),
-        weighted=total != len(rows.labels),
+        rows=found.rows,
+        weighted=total != found.rows,
         total_weight=total,
         classes=len(names),
         without_rows=tuple(names[k] for k in np.flatnonzero(weight == 0)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ import calibrant as ca
 from calibrant._kernels import intervals, resample
 from calibrant.metrics import _influence
 from calibrant.metrics._bootstrap import bootstrapped
+from calibrant.metrics._class_losses import MeanLoss
 from calibrant.metrics._design import design_of
+from calibrant.metrics._influence import clustered_variance
 from catalogue import binary_rows, class_rows
 
 ONE_NUMBER = [ca.brier_score, ca.log_loss, ca.roc_auc, ca.average_precision]
@@ -332,6 +336,24 @@ def test_many_classes():
     assert ca.compare(ca.log_loss, rows.y, rows.scores, uniform).high < 0
     clustered = ca.estimate(ca.log_loss, rows.y, rows.scores, groups=np.arange(len(rows.y)) // 2)
     assert clustered.value == pytest.approx(ca.log_loss(rows.y, rows.scores))
+    alone = ca.estimate(ca.log_loss, rows.y, rows.scores, groups=np.arange(len(rows.y)))
+    same(alone, ca.estimate(ca.log_loss, rows.y, rows.scores), 1e-14)
+
+
+@pytest.mark.parametrize("base", [0.0, 1e6])
+def test_means_of_parts_add_to_the_mean_of_all(base):
+    """In any cut, also of one row, and where the mean is large beside the spread."""
+    rng = np.random.default_rng(0)
+    x, w = base + rng.exponential(size=500), rng.integers(1, 5, 500).astype(float)
+    whole = MeanLoss.of(w, x)
+    assert whole.variance == pytest.approx(clustered_variance(w, x - whole.mean, np.arange(500)), rel=1e-12)
+    for n_parts in (2, 7, 500):
+        cuts = np.array_split(rng.permutation(500), n_parts)
+        added = reduce(add, [MeanLoss.of(w[cut], x[cut]) for cut in cuts])
+        assert (added.rows, added.weight) == (whole.rows, whole.weight)
+        assert added.mean == pytest.approx(whole.mean, rel=1e-13)
+        assert added.variance == pytest.approx(whole.variance, rel=1e-8)
+    assert math.isinf((whole + MeanLoss.of(np.ones(2), np.array([1.0, np.inf]))).mean)
 
 
 # ---------------------------------------------------------------- the smooth error

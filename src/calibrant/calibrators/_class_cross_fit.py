@@ -1,15 +1,17 @@
 """Cross-fitting for K classes: every row's probabilities from a map that was fitted without it.
 
-Folds are dealt class by class in an order of the rows that is made from their content, so that the order in which they
-are given is nothing.
+Folds are dealt class by class: of rows in memory in an order that is made from their content, so that the order in
+which they are given is nothing; of rows that come block by block in the order in which they come.
 May import NumPy, scikit-learn's clone, `calibrant.data`, `calibrant._parameters`, `calibrant.errors` and this folder.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from calibrant._checks import Floats
@@ -27,11 +29,15 @@ def folds_for(rows: ClassRows, n_folds: int) -> int:
 
     At least two classes must have two rows each.
     """
-    counts = np.bincount(rows.labels)
+    return folds_of(np.bincount(rows.labels), rows.scores.size, n_folds)
+
+
+def folds_of(counts: NDArray[np.int64], cells: int, n_folds: int) -> int:
+    """The same, from the number of rows of each class and the number of cells."""
     if (counts >= 2).sum() < 2:
         return 0
     folds = min(n_folds, int(np.sort(counts)[-2]))
-    return 2 if rows.scores.size > MANY_CELLS else folds
+    return 2 if cells > MANY_CELLS else folds
 
 
 def refit(calibrator: Any, rows: ClassRows, kept: Any = slice(None)) -> Any:
@@ -64,3 +70,39 @@ def cross_fitted_probabilities(calibrator: Any, rows: ClassRows, n_folds: int = 
         held = order[fold == number]
         out[held] = refit(calibrator, rows, order[fold != number]).map_(rows.scores[held])
     return out
+
+
+# ---------------------------------------------------------------- rows that come block by block
+
+
+def refit_blocks(calibrator: Any, blocks: Callable[[], Iterable[tuple[Any, ...]]]) -> Any:
+    """A fresh calibrator fitted to blocks, whose labels are the indices of the columns."""
+    return clone(calibrator).set_params(classes=None).fit_blocks(blocks)
+
+
+def dealt(
+    blocks: Iterable[tuple[Any, NDArray[np.int64], Any]], n_classes: int, n_folds: int, key: int
+) -> Iterator[tuple[tuple[Any, NDArray[np.int64], Any], NDArray[np.int64]]]:
+    """Every block (scores, labels, weights) with the folds of its rows, the same ones in every pass.
+
+    The rows of a class go in groups of `n_folds`, one to each fold, in a turn that is drawn for the group. However the
+    rows are cut into blocks, the folds are those that `key` gives.
+    """
+    seen = np.zeros(n_classes, dtype=np.int64)
+    for block in blocks:
+        labels = block[1]
+        counts = np.bincount(labels, minlength=n_classes)
+        place = np.empty(len(labels), dtype=np.int64)
+        ahead = seen - (np.cumsum(counts) - counts)
+        place[np.argsort(labels.astype(np.int32), kind="stable")] = np.arange(len(labels)) + np.repeat(ahead, counts)
+        seen += counts
+        yield block, (place + _drawn(labels, place // n_folds, key)) % n_folds
+
+
+def _drawn(labels: NDArray[np.int64], group: NDArray[np.int64], key: int) -> NDArray[np.int64]:
+    """A number for every class and group, as good as drawn: the finalizer of SplitMix64 (Steele et al. 2014)."""
+    x = (labels.astype(np.uint64) << np.uint64(40)) + group.astype(np.uint64)
+    x = (x + np.uint64(key)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((x ^ (x >> np.uint64(31))) >> np.uint64(33)).astype(np.int64)

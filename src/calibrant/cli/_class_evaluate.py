@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +35,7 @@ from calibrant.cli._fit import finite_only
 from calibrant.cli._words import number, percent
 from calibrant.data import ScoreTable, SharedRows
 from calibrant.data._cells import MORE
+from calibrant.data._class_files import Block, StagedRows
 from calibrant.errors import CalibrantWarning
 from calibrant.maps import Map, load_map
 from calibrant.metrics._classes import summary_of_tables
@@ -116,15 +117,17 @@ def _in_engine(
 ) -> tuple[RowCounts, ClassTables]:
     """The tables of rows that stay in the engine; beyond so many distinct scores they have cells, which is told."""
 
-    def make(scores: Floats, before: int) -> Floats:
-        if record is None or map_path is None:
-            return checked_scores(scores, "probability", before)
-        return checked_scores(mapped(record, columns, scores, map_path), "probability")
+    def made(staged: StagedRows) -> Iterator[Block]:
+        before = 0
+        for scores, labels, weights in staged.blocks():
+            given = scores if record is None or map_path is None else mapped(record, columns, scores, map_path)
+            yield checked_scores(given, "probability", before if record is None else 0), labels, weights
+            before += len(labels)
 
     with _class_large.staged_file(request, columns) as staged, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         with _console.working(f"Adding up {_checks.plural(staged.size, 'row')}"):
-            rows = staged.lazy(make)
+            rows = staged.lazy(made(staged))
             k = len(staged.classes)
             top = ScoreTable._of_counts(*rows.top(_class_large.MOST_DISTINCT))
             each = _class_large.MOST_DISTINCT // k

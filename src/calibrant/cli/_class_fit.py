@@ -88,7 +88,7 @@ def run_class_fit(request: ClassRequest, *, method: str | None, output: Path, as
     output_target(output, force=force, inputs=[request.file.path])
     columns = score_columns(request)
     size = _class_large.bytes_of(request, columns)
-    by_blocks = size > _class_large.LARGE and hasattr(calibrator, "fit_blocks")
+    by_blocks = _class_large.goes_by_blocks(size, calibrator)
     fitted = (_by_blocks if by_blocks else _at_once)(request, columns, calibrator, size)
     fitted.record.save(output, force=force)
     if as_json:
@@ -100,8 +100,7 @@ def run_class_fit(request: ClassRequest, *, method: str | None, output: Path, as
 
 def _at_once(request: ClassRequest, columns: ScoreColumns, calibrator: Any, size: int) -> _Fitted:
     """The fit to rows in memory, judged by cross-fitting."""
-    able = "Take --method temperature, vector, matrix, dirichlet, svs or sms, which go through the file block by block,"
-    _class_large.refuse_what_does_not_fit(size, f"{type(calibrator).__name__}", f"{able} or a sample of the rows.")
+    _class_large.refuse_what_does_not_fit(size, calibrator)
     from_logits = request.file.from_logits
     read = read_class_file(request, columns, "logit" if from_logits else "probability")
     rows, counts = read.rows, counts_of(read)

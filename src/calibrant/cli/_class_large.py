@@ -42,13 +42,19 @@ def bytes_of(request: ClassRequest, columns: ScoreColumns) -> int:
     return rows * len(columns.names) * 8
 
 
-def refuse_what_does_not_fit(size: int, what: str, instead: str) -> None:
-    """Refuse work on all rows at once where the machine has not the memory for it."""
+def goes_by_blocks(size: int, calibrator: Any) -> bool:
+    """Whether scores of so many bytes go to a calibrator block by block."""
+    return size > LARGE and hasattr(calibrator, "fit_blocks")
+
+
+def refuse_what_does_not_fit(size: int, calibrator: Any) -> None:
+    """Refuse a calibrator that needs all rows at once where the machine has not the memory for it."""
     there = physical_memory()
     if size > LARGE and there is not None and size * COPIES > there:
         raise InputError(
-            f"{what} needs all rows at once: the scores take {_gigabytes(size)}, the work about {COPIES} times that, "
-            f"and this machine has {_gigabytes(there)}. {instead}"
+            f"{type(calibrator).__name__} needs all rows at once: the scores take {_gigabytes(size)}, the work about "
+            f"{COPIES} times that, and this machine has {_gigabytes(there)}. Take --method temperature, vector, "
+            f"matrix, dirichlet, svs or sms, which go through the file block by block, or a sample of the rows."
         )
 
 

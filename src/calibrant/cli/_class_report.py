@@ -9,9 +9,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from calibrant._checks import plural
 from calibrant.cli import _class_large, _class_methods, _console
 from calibrant.cli._class_reading import (
     ClassRequest,
+    RowCounts,
+    ScoreColumns,
+    checked_scores,
     class_rows_read,
     counts_of,
     next_command,
@@ -23,6 +27,7 @@ from calibrant.cli._class_reading import (
 from calibrant.cli._report import DEFAULT_PAGE
 from calibrant.cli._words import number
 from calibrant.data._output import output_target
+from calibrant.view._class_blocks import report_of_staged_rows
 from calibrant.view._class_report import ClassReport, build_class_report
 
 
@@ -31,32 +36,16 @@ def run_class_report(
 ) -> None:
     """Read, build the report, write the page, tell what was found."""
     page = output or (None if as_json else DEFAULT_PAGE)
-    from_logits = request.file.from_logits
-    calibrator = None if method is None else _class_methods.make_for_classes(method, from_logits)
+    calibrator = None if method is None else _class_methods.make_for_classes(method, request.file.from_logits)
     if page is not None:
         output_target(page, force=force, inputs=[request.file.path])
     columns = score_columns(request)
-    _class_large.refuse_what_does_not_fit(
-        _class_large.bytes_of(request, columns), "A report", "Take a sample of the rows for it, or run evaluate."
-    )
-    read = read_class_file(request, columns, "logit" if from_logits else "probability")
-    counts = counts_of(read)
-    two_classes_occur(counts, "a report")
+    size = _class_large.bytes_of(request, columns)
+    by_blocks = _class_large.goes_by_blocks(size, calibrator)
+    counts, report = (_by_blocks if by_blocks else _at_once)(request, columns, calibrator, size)
     name = request.file.path.name
-    with _console.working("Building the report"):
-        report = build_class_report(
-            [read.rows.classes[k] for k in read.rows.labels],
-            read.rows.scores,
-            calibrator=calibrator,
-            labels=read.rows.classes,
-            sample_weight=read.rows.weights,
-            from_logits=from_logits,
-            title=f"Calibration of {name}",
-            source=str(request.file.path),
-            date=date.today().isoformat(),
-        )
-        if page is not None:
-            report.to_html(page, force=force)
+    if page is not None:
+        report.to_html(page, force=force)
     if as_json:
         _console.show_raw(report.to_json().rstrip("\n"))
         return
@@ -65,6 +54,52 @@ def run_class_report(
     _console.show("", f"Page written to {page}.")
     if report.headline.verdict in ("use-map", "small-gain"):
         _console.show("To fit the map and write it:", f"  {_fit_command(request, method)}")
+
+
+def _at_once(request: ClassRequest, columns: ScoreColumns, calibrator: Any, size: int) -> tuple[RowCounts, ClassReport]:
+    """The report of rows in memory."""
+    from_logits = request.file.from_logits
+    weighed = calibrator or _class_methods.make_for_classes(None, from_logits)
+    _class_large.refuse_what_does_not_fit(size, weighed)
+    read = read_class_file(request, columns, "logit" if from_logits else "probability")
+    counts = counts_of(read)
+    two_classes_occur(counts, "a report")
+    with _console.working("Building the report"):
+        report = build_class_report(
+            [read.rows.classes[k] for k in read.rows.labels],
+            read.rows.scores,
+            calibrator=calibrator,
+            labels=read.rows.classes,
+            sample_weight=read.rows.weights,
+            from_logits=from_logits,
+            **_named(request),
+        )
+    return counts, report
+
+
+def _by_blocks(
+    request: ClassRequest, columns: ScoreColumns, calibrator: Any, size: int
+) -> tuple[RowCounts, ClassReport]:
+    """The report of rows that stay in the file."""
+    from_logits = request.file.from_logits
+    reads = "logit" if from_logits else "probability"
+    with _class_large.staged_file(request, columns) as staged:
+        counts = RowCounts(staged.size, staged.dropped, staged.classes, staged.class_weights)
+        two_classes_occur(counts, "a report")
+        with _console.working(f"Building the report of {plural(staged.size, 'row')}, block by block"):
+            report = report_of_staged_rows(
+                staged,
+                calibrator,
+                lambda scores, before: checked_scores(scores, reads, before),
+                from_logits=from_logits,
+                **_named(request),
+            )
+    return counts, report
+
+
+def _named(request: ClassRequest) -> dict[str, Any]:
+    path = request.file.path
+    return {"title": f"Calibration of {path.name}", "source": str(path), "date": date.today().isoformat()}
 
 
 def _fit_command(request: ClassRequest, method: str | None) -> str:

@@ -9,7 +9,7 @@ May import NumPy, `calibrant.errors` and the modules of this folder that read fi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -31,21 +31,28 @@ MEMORY = "512MB"
 """What the engine may keep of the staged rows; the rest waits in its folder."""
 STAGED, MADE = '"calibrant staged"', '"calibrant made"'
 
-RowsMap = Callable[[Floats, int], Floats]
 Block = tuple[Floats, NDArray[np.int64], Floats | None]
 
 
 @dataclass(frozen=True)
 class StagedRows:
-    """Rows of K classes in an engine: labels are the indices of the columns; `class_weights` has their weights."""
+    """Rows of K classes in an engine: labels are the indices of the columns.
+
+    `class_rows` and `class_weights` have how many rows each class has, and their weight.
+    """
 
     engine: Engine
     n_scores: int
     weighted: bool
     classes: tuple[Any, ...]
     dropped: int
-    size: int
+    class_rows: NDArray[np.int64]
     class_weights: Floats
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return int(self.class_rows.sum())
 
     def blocks(self) -> Iterator[Block]:
         """Scores (m, K), labels and weights, block by block."""
@@ -57,28 +64,30 @@ class StagedRows:
             weights = columns[f"n{self.n_scores}"] if self.weighted else None
             yield scores, columns["code"].astype(np.int64), weights
 
-    def lazy(self, make: RowsMap) -> LazyClasses:
-        """The rows in the engine as probabilities: what `make` gives of a block and the number of rows before it."""
-        self._make(make)
+    def lazy(self, blocks: Iterable[Block], *, keep: bool = False) -> LazyClasses:
+        """The rows in the engine as the probabilities of some blocks, which take the place of those made before.
+
+        The rows as they were read are dropped, unless `keep` is true.
+        """
+        self._make(blocks)
+        if not keep:
+            self.engine.rows(f"DROP TABLE {STAGED}")
         scores = [f"n{order} AS s{order}" for order in range(self.n_scores)]
         weight = f"n{self.n_scores}" if self.weighted else "1.0::DOUBLE"
         columns = ", ".join([*scores, "code", f"{weight} AS weight"])
         return lazy_classes(self.engine.relation(f"SELECT {columns} FROM {MADE}"), self.classes)
 
-    def _make(self, make: RowsMap) -> None:
-        """The second table of the engine, of the probabilities; the first is dropped."""
+    def _make(self, blocks: Iterable[Block]) -> None:
+        """The second table of the engine, of the probabilities."""
         names = [f"n{order}" for order in range(self.n_scores)]
         kinds = [f"{name} DOUBLE" for name in names] + ["code SMALLINT"]
         kinds += [f"n{self.n_scores} DOUBLE"] if self.weighted else []
         self.engine.rows(f"CREATE OR REPLACE TEMP TABLE {MADE} ({', '.join(kinds)})")
-        before = 0
-        for scores, labels, weights in self.blocks():
-            columns: dict[str, Any] = dict(zip(names, np.ascontiguousarray(make(scores, before).T)))
+        for probabilities, labels, weights in blocks:
+            columns: dict[str, Any] = dict(zip(names, np.ascontiguousarray(probabilities.T)))
             columns["code"] = labels.astype(np.float64)
             columns |= {} if weights is None else {f"n{self.n_scores}": weights}
             self.engine.insert(MADE, columns)
-            before += len(labels)
-        self.engine.rows(f"DROP TABLE {STAGED}")
 
 
 def count_rows(
@@ -128,7 +137,7 @@ def _stage(
     found = engine.rows(f"SELECT code, count(*), sum({weight or '1.0'}) FROM {STAGED} GROUP BY code")
     if not found:
         raise InputError("No row has a weight above 0: there is nothing to learn from or to judge.")
-    totals = np.zeros(len(classes))
-    totals[[row[0] for row in found]] = [row[2] for row in found]
-    size = sum(row[1] for row in found)
-    return StagedRows(engine, len(classes), weight is not None, classes, dropped, size, totals)
+    counts, totals = np.zeros(len(classes), dtype=np.int64), np.zeros(len(classes))
+    there = [row[0] for row in found]
+    counts[there], totals[there] = [row[1] for row in found], [row[2] for row in found]
+    return StagedRows(engine, len(classes), weight is not None, classes, dropped, counts, totals)

@@ -227,11 +227,13 @@ def files(n: int, part: int = 1_000_000) -> None:
         for method in ("sms", "temperature"):
             _command(n, 10, f"fit --method {method}", many, "--method", method, "-o", str(record), "--force")
         _command(n, 10, "evaluate --map", many, "--map", str(record), "--json")
+        page = str(folder / "page.html")
+        _command(n, 10, "report --method temperature", many, "--method", "temperature", "-o", page)
         run([*CLI, "apply", str(record), str(few), "--scores", "p_*", "-o", str(out)], part, "10", "`calibrant apply`")
         for rows, k, method in ((50_000, 100, "auto"), (20_000, 1_000, "temperature")):
-            wide, page = folder / str(k), str(folder / f"{k}.html")
+            wide = folder / str(k)
             _write(wide / "0.parquet", rows, k, 1)
-            _command(rows, k, f"report --method {method}", wide, "--method", method, "-o", page)
+            _command(rows, k, f"report --method {method}", wide, "--method", method, "-o", page, "--force")
 
 
 def _command(rows: int, k: int, task: str, folder: Path, *options: str) -> None:

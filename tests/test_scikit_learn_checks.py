@@ -25,9 +25,12 @@ MADE: dict[str, type] = {}
 
 
 def projected(X: np.ndarray, columns: int) -> np.ndarray:
-    """The features as that many scores, each a different mixture of all of them."""
+    """The features as that many scores, each a different mixture of all of them.
+
+    Rounded: BLAS gives a row other last digits among other rows, and a step lies exactly at a score.
+    """
     mixture = np.cos(np.outer(np.arange(X.shape[1]) + 1, np.arange(columns) + 1))
-    return X @ mixture / X.shape[1]
+    return np.round(X @ mixture / X.shape[1], 9)
 
 
 def on_features(made: Calibrator) -> Calibrator:

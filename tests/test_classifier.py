@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    KFold,
     RepeatedStratifiedKFold,
     StratifiedKFold,
     TimeSeriesSplit,
@@ -24,11 +25,11 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibrant as ca
-from calibrant.errors import InputError
+from calibrant.errors import DataWarning, InputError
 
 X, Y = load_breast_cancer(return_X_y=True)
 ORDER = np.random.default_rng(0).permutation(len(Y))
@@ -138,9 +139,9 @@ def test_many_classes_and_one_missing_from_a_fold() -> None:
         (np.arange(100), np.arange(100, 105)),
         *StratifiedKFold(3, shuffle=True, random_state=0).split(features[keep], labels[keep]),
     ]
-    fitted = ca.CalibratedClassifier(GaussianNB(), ca.TemperatureScaling(mix=True), cv=folds).fit(
-        features[keep], labels[keep]
-    )
+    unfitted = ca.CalibratedClassifier(GaussianNB(), ca.TemperatureScaling(mix=True), cv=folds)
+    with pytest.warns(DataWarning, match="training part of split 0 of cv .* lacks 2"):
+        fitted = unfitted.fit(features[keep], labels[keep])
     assert fitted.predict_proba(features).shape == (150, 3)
     np.testing.assert_allclose(fitted.predict_proba(features).sum(axis=1), 1)
 
@@ -220,3 +221,72 @@ def test_simulated_truth_is_recovered() -> None:
     fitted = ca.CalibratedClassifier(GaussianNB()).fit(features[:3000], labels[:3000])
     p = fitted.predict_proba(features[3000:])[:, 1]
     assert ca.calibration_slope_intercept(labels[3000:], p).slope == pytest.approx(1, abs=0.2)
+
+
+# ------------------------------------------------------------ models and labels that do not fit together
+
+FLOWERS, KINDS = load_iris(return_X_y=True)
+TWO = KINDS < 2
+
+
+def test_the_scores_of_a_row_do_not_depend_on_the_other_rows() -> None:
+    """A model of two classes among three: its missing margin was once set below the lowest of the whole batch."""
+    model = FrozenEstimator(LinearSVC().fit(FLOWERS[TWO], KINDS[TWO]))
+    with pytest.warns(DataWarning, match="does not know 2, which y holds"):
+        fitted = ca.CalibratedClassifier(model, ca.TemperatureScaling(from_logits=True)).fit(FLOWERS, KINDS)
+    one_by_one = np.vstack([fitted.predict_proba(row[None]) for row in FLOWERS])
+    np.testing.assert_allclose(fitted.predict_proba(FLOWERS), one_by_one, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("known", "given"),
+    [
+        (KINDS, np.array([0, 1, 3])[KINDS]),  # the third column was taken for class 3
+        (np.array(["setosa", "versicolor", "virginica"])[KINDS], KINDS),
+        (KINDS, np.array([0, 0, 2])[KINDS]),  # y lacks a class
+    ],
+)
+def test_a_frozen_model_of_other_classes_is_refused(known: Any, given: Any) -> None:
+    model = FrozenEstimator(GaussianNB().fit(FLOWERS, known))
+    with pytest.raises(InputError, match=r"The frozen estimator knows the classes .*, but y holds .*"):
+        ca.CalibratedClassifier(model).fit(FLOWERS, given)
+
+
+def test_labels_of_two_classes_are_not_matched_by_their_order() -> None:
+    model = FrozenEstimator(GaussianNB().fit(X, NAMES))  # 'benign' sorts first, but is coded 1 in Y
+    with pytest.raises(InputError, match="'benign', 'malignant', but y holds 0, 1"):
+        affine(model).fit(X, Y)
+    as_bool = FrozenEstimator(GaussianNB().fit(X, Y == 1))
+    assert affine(as_bool).fit(X, Y).calibrator_.slope_ == affine(as_bool).fit(X, Y == 1).calibrator_.slope_
+
+
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_margins_of_pairs_of_classes_are_refused(n_classes: int) -> None:
+    features, labels = make_classification(200, 8, n_informative=6, n_classes=n_classes, random_state=0)
+    pairs = make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo"))
+    with pytest.raises(InputError, match="decision_function_shape='ovr'"):
+        ca.CalibratedClassifier(pairs).fit(features, labels)
+
+
+def test_a_class_that_a_training_part_lacks_is_named() -> None:
+    """Sorted rows in unshuffled folds: a score of 0 gave the class away, and evaluation_ was far too good."""
+    with pytest.warns(DataWarning, match=r"training part of split 0 of cv .* lacks 0, which its test part holds"):
+        ca.CalibratedClassifier(GaussianNB(), ca.StructuredVectorScaling(), cv=KFold(3)).fit(FLOWERS, KINDS)
+
+
+def test_test_rows_among_the_training_rows_are_named() -> None:
+    with pytest.warns(DataWarning, match="369 rows of the test parts of cv are in the training part"):
+        affine(cv=[(np.arange(569), np.arange(200, 569))]).fit(X, Y)
+
+
+def test_an_ensemble_names_the_fold_that_has_no_map() -> None:
+    rows = np.r_[np.flatnonzero(Y)[:97], np.flatnonzero(Y == 0)[:2]]
+    with pytest.raises(InputError, match=r"The test part of split \d of cv .* holds one class only, so with ensemble"):
+        affine(ensemble=True, cv=KFold(3, shuffle=True, random_state=0)).fit(X[rows], Y[rows])
+
+
+def test_objects_as_labels() -> None:
+    plain = affine().fit(X, Y == 1)
+    assert affine().fit(X, (Y == 1).astype(object)).calibrator_.slope_ == plain.calibrator_.slope_
+    with pytest.raises(InputError, match="y has 1 missing value, the first at row 3"):
+        affine().fit(X, np.where(np.arange(569) == 3, None, NAMES.astype(object)))

@@ -20,11 +20,13 @@ from sklearn.utils.validation import _check_feature_names, _num_samples, column_
 
 from calibrant import _checks
 from calibrant._checks import Floats
+from calibrant._labels import distinct_labels
 from calibrant._parameters import Flag, Instance, Rule, check_parameters, optional
 from calibrant.calibrators._auto import AutoCalibrator
 from calibrant.calibrators._base import NotFitted, forget
-from calibrant.calibrators._folds import CV, Split, splits_of
+from calibrant.calibrators._folds import CV, Split, check_maps_of_parts, splits_of, warn_of_splits
 from calibrant.calibrators._misuse import SEPARATED
+from calibrant.calibrators._model_scores import check_frozen_classes, model_scores
 from calibrant.data._arrays import aligned, array_of
 from calibrant.data._copies import hashes_of_copies
 from calibrant.errors import DataWarning, InputError
@@ -184,8 +186,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Floats | None]:
         aligned(X=X, y=y, sample_weight=sample_weight)
-        check_classification_targets(y)
-        labels = column_or_1d(array_of(y, "y"), warn=True)
+        labels = _plain_labels(array_of(y, "y"))
+        check_classification_targets(labels)
+        labels = column_or_1d(labels, warn=True)
         X, labels = indexable(X, labels)
         if _num_samples(X) == 0:
             raise InputError("X is empty (0 sample(s)): at least two rows of each class are needed.")
@@ -195,15 +198,19 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _parts(self, X: Any, labels: NDArray[Any], weights: Floats | None, groups: Any) -> Iterator[_Part]:
         if _is_frozen(self.estimator):
             model = self.estimator
-            scores = self._scores(model, X)
+            check_frozen_classes(model, self.classes_)
+            scores = model_scores(model, X, self.classes_)
             self._warn_if_trained_on(X, labels, scores)
             yield _Part(model, np.arange(len(labels)), scores)
             return
         splits = splits_of(self.cv, X, labels, groups)
+        warn_of_splits(splits, labels)
+        if self.ensemble:
+            check_maps_of_parts(splits, labels)
         _warn_of_copies(X, splits)
         for train, test in splits:
             model = self._model(_safe_indexing(X, train), labels[train], _at(weights, train))
-            yield _Part(model, test, self._scores(model, _safe_indexing(X, test)))
+            yield _Part(model, test, model_scores(model, _safe_indexing(X, test), self.classes_))
 
     def _warn_if_trained_on(self, X: Any, labels: NDArray[Any], scores: Floats) -> None:
         """Say that a frozen model knows these rows: it ranks them far better than a copy that has not seen them."""
@@ -211,7 +218,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if len(self.classes_) != 2 or len(labels) > MOST_TO_TRY or not isinstance(model, BaseEstimator):
             return
         half, other = next(StratifiedKFold(2, shuffle=True, random_state=0).split(labels, labels))
-        fresh = self._scores(clone(model).fit(_safe_indexing(X, half), labels[half]), _safe_indexing(X, other))
+        copy = clone(model).fit(_safe_indexing(X, half), labels[half])
+        fresh = model_scores(copy, _safe_indexing(X, other), self.classes_)
         event = (labels[other] == self.classes_[1]).astype(int)
         known, unknown = roc_auc(event, scores[other]), roc_auc(event, fresh)
         error = np.sqrt(max(unknown * (1 - unknown), 0.01) / max(min(event.sum(), len(event) - event.sum()), 1))
@@ -237,21 +245,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             )
             return model.fit(X, labels)
         return model.fit(X, labels, **{name: weights})
-
-    def _scores(self, model: Any, X: Any) -> Floats:
-        """Scores in the order of `classes_`: (n,) for two classes, (n, K) otherwise."""
-        is_probability = hasattr(model, "predict_proba")
-        if not is_probability and not hasattr(model, "decision_function"):
-            raise InputError(f"{type(model).__name__} has neither predict_proba nor decision_function.")
-        raw = np.asarray(model.predict_proba(X) if is_probability else model.decision_function(X), dtype=np.float64)
-        seen = np.asarray(model.classes_)
-        if len(self.classes_) == 2 and len(seen) == 2:
-            return raw[:, 1] if raw.ndim == 2 else raw
-        if raw.ndim == 1:  # two classes in a fold that lacks the others
-            raw = np.column_stack([-raw, raw])
-        full = np.full((len(raw), len(self.classes_)), 0.0 if is_probability else raw.min() - 1)
-        full[:, np.searchsorted(self.classes_, seen)] = raw
-        return full[:, 1] if len(self.classes_) == 2 else full
 
     def _calibrator(self, scores: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Any:
         made = AutoCalibrator() if self.calibrator is None else clone(self.calibrator)
@@ -304,7 +297,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise NotFitted("This CalibratedClassifier is not fitted yet. Call fit(X, y) first.")
         _check_feature_names(self, X, reset=False)
         pairs = self.calibrated_ if self.ensemble else [(self.estimator_, self.calibrator_)]
-        total = sum(calibrator.predict_proba(self._scores(model, X)) for model, calibrator in pairs)
+        total = sum(calibrator.predict_proba(model_scores(model, X, self.classes_)) for model, calibrator in pairs)
         return np.asarray(total / len(pairs))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -320,6 +313,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         tags.input_tags.pairwise = inner.input_tags.pairwise
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
+
+
+def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Objects looked through for missing values, and true and false in their own type."""
+    if labels.dtype.kind != "O" or labels.ndim != 1 or labels.size == 0:
+        return labels
+    found, _ = distinct_labels(labels)
+    return labels.astype(bool) if all(isinstance(label, bool | np.bool_) for label in found) else labels
 
 
 def _is_frozen(estimator: Any) -> bool:

@@ -136,8 +136,9 @@ def test_bad_arguments():
     for options, message in cases:
         with pytest.raises(ca.errors.InputError, match=message):
             ca.estimate(ca.brier_score, y, p, **options)
-    with pytest.raises(ca.errors.InputError, match="groups need rows"):
-        ca.estimate(ca.brier_score, table.distinct, groups=[1] * 100)
+    for sorted_rows in (table.distinct, table.distinct + table.distinct):
+        with pytest.raises(ca.errors.InputError, match="groups need rows"):
+            ca.estimate(ca.brier_score, sorted_rows, groups=np.arange(len(sorted_rows)) % 7)
     with pytest.raises(ca.errors.InputTypeError, match="compare needs rows"):
         ca.compare(ca.brier_score, table, None, None)
     with pytest.raises(ca.errors.InputError, match="only the positive class"):

@@ -224,11 +224,11 @@ class ScoreTable:
         return cls._of_rows(BinaryRows(scores + 0.0, columns.labels, weights, classes).present())
 
     @classmethod
-    def _of_rows(cls, rows: BinaryRows) -> ScoreTable:
-        """The table of checked rows; nothing is copied."""
+    def _of_rows(cls, rows: BinaryRows, ascending: bool = False) -> ScoreTable:
+        """The table of checked rows; nothing is copied. Ascending ones are no longer in the order they came in."""
         table = cls.__new__(cls)
         table.scores, table._labels, table._weights, table.classes = rows
-        table._ascending = False
+        table._ascending = ascending
         return table
 
     @classmethod
@@ -323,9 +323,7 @@ class ScoreTable:
             found = ranking.distinct_counts(self.scores, *self._sums)
         if isinstance(found, ranking.Distinct):
             return ScoreTable._of_counts(*found, self.classes, ascending=True)
-        table = ScoreTable._of_rows(BinaryRows(*found, None, self.classes))
-        table._ascending = True
-        return table
+        return ScoreTable._of_rows(BinaryRows(*found, None, self.classes), ascending=True)
 
     @property
     def _sums(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -334,10 +332,10 @@ class ScoreTable:
     @cached_property
     def _auc(self) -> float:
         """Area under the ROC curve, kept: a fit and the look for misuse both need it."""
-        labels = self.distinct._labels
-        if labels is not None:
-            return ranking.auc_of_rows(labels)
-        return ranking.auc(self.distinct.positives, self.distinct.negatives)
+        table = self.distinct
+        if table._labels is not None:
+            return ranking.auc_of_rows(table._labels)
+        return ranking.auc(table.positives, table.negatives)
 
     def reduce(self, by_row: ByRow, by_count: ByCount) -> Any:
         """The value of a kernel on this table: on its rows while they are rows, else on its sums."""
@@ -367,10 +365,10 @@ class ScoreTable:
             return NotImplemented
         classes = _joint_classes(self.classes, other.classes)
         scores = np.concatenate([self.scores, other.scores])
-        if self._labels is not None and other._labels is not None:
+        if self._labels is not None and other._labels is not None and not (self._ascending or other._ascending):
             labels = np.concatenate([self._labels, other._labels])
-            unweighted = self._weights is None and other._weights is None
-            weights = None if unweighted else np.concatenate([self.weight, other.weight])
+            weighted = self._weights is not None or other._weights is not None
+            weights = np.concatenate([self.weight, other.weight]) if weighted else None
             return ScoreTable._of_rows(BinaryRows(scores, labels, weights, classes))
         positives, negatives, rows, squares = (np.concatenate(pair) for pair in zip(self._sums, other._sums))
         return ScoreTable._of_counts(scores, positives, negatives, rows, squares, classes)

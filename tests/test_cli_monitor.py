@@ -130,3 +130,12 @@ def test_words_as_labels():
     assert main(["monitor", "w.json", "--reference", "words.csv", *LABELLED, "--pos-label", "yes"]) == 0
     assert main(["monitor", "w.json", "words.csv", *LABELLED]) == 0
     assert main(["monitor", "w.json", "none.csv", *LABELLED]) == 3
+
+
+@pytest.mark.parametrize("options", [("--score", "p"), LABELLED])
+def test_margins_are_sent_to_a_map_first(options, capsys):
+    Path("margins.csv").write_text("p,y\n-1.5,0\n2.5,1\n")
+    assert main(["monitor", "state.json", "margins.csv", *options]) == 2
+    error = capsys.readouterr().err
+    assert "The scores run from -1.5 to 2.5" in error
+    assert "--from-logits" not in error

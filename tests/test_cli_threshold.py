@@ -34,7 +34,7 @@ def test_costs(scores, capsys):
     assert run("--false-positive", "1", "--false-negative", "20") == 0
     out = capsys.readouterr().out
     found = ca.choose_threshold(scores, false_positive=1, false_negative=20)
-    assert f"Act when the probability is at least {found.threshold:.12g}." in out
+    assert f"Act when the probability is at least {found.threshold!r}." in out
     assert f"{found.tp:,.0f}" in out
     assert f"{found.regret:.4f}" in out or "no other threshold costs less" in out
     assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith("Were"))
@@ -93,8 +93,10 @@ def test_through_a_map(scores, capsys):
         (("--at-least", "precision"), "NAME=NUMBER"),
         (("--at-least", "precision=high"), "NAME=NUMBER"),
         (("--at-least", "speed=0.9"), "speed"),
-        (("--false-positive", "1"), "false_negative"),
-        (("--prevalence", "1.5"), "prevalence must be a share"),
+        (("--false-positive", "1"), "cost: --false-positive and --false-negative."),
+        (("--at-least", "recall=2"), "--at-least: the bound of recall"),
+        (("--at-most", "alerts=5", "--guarantee", "7"), "--guarantee must be"),
+        (("--prevalence", "1.5"), "--prevalence must be a share"),
         (("--objective", "profit"), "--objective"),
         (("--guarantee", "0.1"), "no limit"),
     ],
@@ -115,3 +117,36 @@ def test_apply_at_another_prevalence(scores, capsys):
     assert np.allclose(moved["calibrated"], record(scores.scores), atol=1e-12)
     assert main([*words[:-1], "other.csv", "--prevalence", "0.02"]) == 2
     assert "belong together" in capsys.readouterr().err
+
+
+def test_the_threshold_that_is_printed_acts_on_the_rows_that_are_counted(tmp_path, monkeypatch, capsys):
+    """Twelve digits round half of all thresholds up, which leaves the rows out that are exactly there."""
+    monkeypatch.chdir(tmp_path)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        p = rng.random(50)
+        y = (rng.random(50) < p).astype(int)
+        (tmp_path / "scores.csv").write_text("p,y\n" + "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), y)))
+        assert run("--at-least", "recall=0.8") == 0
+        out = capsys.readouterr().out
+        printed = float(out.split("at least ")[1].split()[0].rstrip("."))
+        acted = [int(word) for line in ("events", "other rows") for word in out.split(f"\n{line}")[1].split()[:1]]
+        assert acted == [int(((p >= printed) & (y == kind)).sum()) for kind in (1, 0)]
+
+
+def test_margins_have_no_honest_threshold(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=200)
+    y = (rng.random(200) < 1 / (1 + np.exp(-z))).astype(int)
+    (tmp_path / "scores.csv").write_text("p,y\n" + "".join(f"{a!r},{b}\n" for a, b in zip(z.tolist(), y)))
+    assert run("--false-positive", "1", "--false-negative", "9") == 0
+    out = capsys.readouterr().out
+    assert "Act when the score is at least -" in out
+    assert "honest" not in out
+    found = ca.choose_threshold(y, z, false_positive=1, false_negative=9)
+    assert (found.cost_threshold, found.regret) == (None, None)
+    assert run("--false-positive", "1", "--false-negative", "9", "--prevalence", "0.1") == 2
+    error = capsys.readouterr().err
+    assert "`calibrant fit` and `calibrant apply`" in error
+    assert "--from-logits" not in error

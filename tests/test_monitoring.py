@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from calibrant.errors import InputError, InputTypeError
 from calibrant.maps import Map
 from calibrant.monitoring._evidence import Capital, Frame, label_ratios, score_ratios
 from calibrant.monitoring._sums import reference_of, sums_of_scores, sums_of_table
+from calibrant.monitoring._words import repair_in_words
 from streams import KINDS, batch
 
 LIMIT_LABELS, LIMIT_SCORES = 1 / 0.03, 1 / 0.01
@@ -148,6 +150,22 @@ def test_weights_bring_no_more_evidence_than_rows():
 
 
 # ---------------------------------------------------------------- repair
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_the_interval_of_a_repair_is_that_of_a_mean(rows):
+    """One later row says nothing of the spread: it once had an interval of no width."""
+    _, _, record = watched(2, "slope 0.8", after=12)
+    gains = np.random.default_rng(0).normal(size=rows)
+    tested = replace(record.repair, tested_rows=float(rows), gain=gains.sum(), squares=(gains**2).sum())
+    if rows == 1:
+        assert (tested.low, tested.high) == (-np.inf, np.inf)
+        assert "tested on 1 later row: it takes 0.1257 off the log loss of a row." in repair_in_words(tested)
+        worse = replace(tested, gain=-gains.sum())
+        assert "it adds 0.1257 to the log loss of a row." in repair_in_words(worse)
+    else:
+        half = 1.959963984540054 * gains.std(ddof=1) / np.sqrt(rows)
+        assert (tested.low, tested.high) == pytest.approx((gains.mean() - half, gains.mean() + half))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "scores"])

@@ -13,7 +13,7 @@ from typing import Any
 
 from calibrant import _checks
 from calibrant.cli import _console
-from calibrant.cli._reading import Request, as_probabilities, named_column, read_rows
+from calibrant.cli._reading import Request, as_probabilities, inside_probabilities, named_column, read_rows
 from calibrant.cli._threshold import for_json
 from calibrant.cli._words import rows_read
 from calibrant.data import ScoreTable
@@ -83,7 +83,7 @@ def _take(monitor: CalibrationMonitor, request: Request, watch: Watch) -> Monito
                 score=named_column(request, "score", request.score),
                 **request.how(progress),
             )
-        return monitor.update(read.scores, name=name)
+        return monitor.update(inside_probabilities(read.scores), name=name)
     table = _coded_alike(as_probabilities(read_rows(_with_event(request, monitor)).table), monitor)
     return monitor.add_labels(table, name=name) if watch.labels_only else monitor.update(table, name=name)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant import _checks
-from calibrant._checks import PROBABILITY_TOLERANCE
+from calibrant._checks import PROBABILITY_TOLERANCE, Floats
 from calibrant.cli import _console
 from calibrant.data import ScoreTable
 from calibrant.data._columns import Columns
@@ -136,8 +136,19 @@ def refuse_a_few_outside(table: ScoreTable, found: Range) -> None:
 
 def as_probabilities(table: ScoreTable) -> ScoreTable:
     """The table with scores that rounding put beyond an end set to it."""
-    inside = _checks.probabilities(table.scores, "scores")
+    inside = inside_probabilities(table.scores)
     return table if inside is table.scores else table.with_scores(inside)
+
+
+def inside_probabilities(scores: Floats) -> Floats:
+    """Probabilities, each within [0, 1]; other scores are refused where only a map of them would do."""
+    low, high = float(scores.min(initial=0)), float(scores.max(initial=1))
+    if low < -PROBABILITY_TOLERANCE or high > 1 + PROBABILITY_TOLERANCE:
+        raise InputError(
+            f"The scores run from {float(scores.min()):.6g} to {float(scores.max()):.6g}, but probabilities in [0, 1] "
+            f"are needed here. Make them first, with `calibrant fit` and `calibrant apply`."
+        )
+    return _checks.probabilities(scores, "scores")
 
 
 def command(request: Request, *words: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from calibrant.cli import _console
 from calibrant.cli._evaluate import _mapped
-from calibrant.cli._reading import Request, Rows, read_rows
+from calibrant.cli._reading import Request, Rows, as_probabilities, range_of, read_rows
 from calibrant.cli._words import number, percent, rows_read
 from calibrant.data import ScoreTable
 from calibrant.decisions import OperatingPoint, choose_threshold
@@ -41,7 +41,7 @@ def run_threshold(request: Request, question: Question, *, map_path: Path | None
     rows = read_rows(request)
     table = rows.table if record is None else _mapped(Rows(rows.table, rows.dropped), record)
     with _console.working("Trying every threshold"):
-        moved = table if question.prevalence is None else at_prevalence(table, question.prevalence)
+        moved = table if question.prevalence is None else at_prevalence(as_probabilities(table), question.prevalence)
         found = _choose(moved, question)
         on_scores = found.threshold if question.prevalence is None else _same_place(table, moved, found.threshold)
     if as_json:
@@ -55,7 +55,7 @@ def run_threshold(request: Request, question: Question, *, map_path: Path | None
             f"Probabilities, counts and costs are moved from a prevalence of {percent(table.prevalence)} to "
             f"{percent(question.prevalence)}."
         )
-    _tell(found, question, on_scores)
+    _tell(found, question, on_scores, "probability" if range_of(table).inside else "score")
 
 
 def _choose(table: ScoreTable, question: Question) -> OperatingPoint:
@@ -145,10 +145,10 @@ MEANINGS = {
 }
 
 
-def _tell(found: OperatingPoint, question: Question, on_scores: float) -> None:
+def _tell(found: OperatingPoint, question: Question, on_scores: float, what: str) -> None:
     from rich.text import Text
 
-    _console.show("", Text(_headline(found), style="bold"))
+    _console.show("", Text(_headline(found, what), style="bold"))
     if question.prevalence is not None and math.isfinite(found.threshold):
         _console.show(f"That is where the score is at least {_exact(on_scores)} as the file gives it.")
     for line in _why(found):
@@ -160,18 +160,18 @@ def _tell(found: OperatingPoint, question: Question, on_scores: float) -> None:
         _console.show("", line)
 
 
-def _headline(found: OperatingPoint) -> str:
+def _headline(found: OperatingPoint, what: str) -> str:
     if not found.feasible:
         shown = "can be shown to meet" if found.guarantee else "meets"
         return f"Never act: no threshold that acts {shown} the limits."
     if math.isinf(found.threshold):
         return "Never act: that costs least."
-    return f"Act when the probability is at least {_exact(found.threshold)}."
+    return f"Act when the {what} is at least {_exact(found.threshold)}."
 
 
 def _exact(value: float) -> str:
-    """Enough digits to be typed back in."""
-    return f"{value:.12g}"
+    """The very number, to be typed back in: one rounded up would leave the rows out that are exactly there."""
+    return repr(float(value))
 
 
 def _why(found: OperatingPoint) -> list[str]:

@@ -29,6 +29,13 @@ _ON_THE_COMMAND_LINE = (
     (re.compile(r"\buse PlattScaling\b"), "use --method platt"),
     (re.compile(r"\bAutoCalibrator, AffineLogit or smoothing=1\.0 is safer"), "--method auto or affine is safer"),
     (re.compile(r"^y (?=hold|must hold)"), "The label column "),
+    (re.compile(r"\bfalse_positive and false_negative, or cost_matrix=.*$"), "--false-positive and --false-negative."),
+    (re.compile(r"^at_(least|most)\b"), r"--at-\1"),
+    (re.compile(r"^(guarantee|prevalence) (?=must)"), r"--\1 "),
+    (re.compile(r"^expected_rows (?=must)"), "--expected-rows "),
+    (re.compile(r"^new_prior (?=must)"), "--prevalence "),
+    (re.compile(r"^train_prior (?=must)"), "--fitted-prevalence "),
+    (re.compile(r"^calibration_(?:verdict|by_group): margin\b"), "--margin"),
     (re.compile(r"^Invalid value for '(--?[^']*)': (?:Value error, )?"), r"\1: "),
 )
 

@@ -83,7 +83,8 @@ class OperatingPoint:
         The threshold that the costs imply for calibrated probabilities (`optimal_threshold`).
     regret : float or None
         Cost of a row that miscalibration causes there: the cost of using `cost_threshold` less the least cost that any
-        threshold has on these rows. 0 is best; it is never below 0.
+        threshold has on these rows. 0 is best; it is never below 0. Both are None without costs, and for scores that
+        are no probabilities.
     """
 
     threshold: float
@@ -337,7 +338,7 @@ def _checked_limits(cells: Any, question: _Question) -> tuple[LimitCheck, ...]:
 
 def _regret(curve: ThresholdCurve, costs: Costs | None) -> tuple[float | None, float | None]:
     """The threshold that the costs imply, and what using it costs beyond the best one; None where there is none."""
-    if costs is None or curve.cost is None:
+    if costs is None or curve.cost is None or not curve.of_probabilities:
         return None, None
     implied = float(threshold_of(costs.of_false_alarm, costs.of_miss))
     least = float(curve.cost.min())

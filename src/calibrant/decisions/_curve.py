@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from calibrant import _checks
-from calibrant._checks import Floats, Label
+from calibrant._checks import PROBABILITY_TOLERANCE, Floats, Label
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import aligned, array_of, read_binary_rows
 from calibrant.decisions._costs import Costs, read_costs
@@ -53,6 +53,12 @@ class ThresholdCurve:
     def tn(self) -> Floats:
         """Weight of the negative rows below the threshold."""
         return self.total_negatives - self.fp
+
+    @property
+    def of_probabilities(self) -> bool:
+        """Whether all scores lie in [0, 1], but for rounding."""
+        scores = self.thresholds[:-1]
+        return bool(len(scores) and scores[0] >= -PROBABILITY_TOLERANCE and scores[-1] <= 1 + PROBABILITY_TOLERANCE)
 
     @property
     def total_weight(self) -> float:

@@ -42,7 +42,7 @@ class Repair:
     gain : float
         Log loss that it takes off on the later rows, all together; its exponential is the likelihood ratio.
     low, high : float
-        95 % interval of the gain for one row.
+        95 % interval of the gain for one row; infinite up to one row.
     confirmed : bool
         Whether the likelihood ratio reached 1 / alpha: it may be adopted.
     """
@@ -66,11 +66,11 @@ class Repair:
         return self._end(1)
 
     def _end(self, sign: int) -> float:
-        if self.tested_rows == 0:
+        if self.tested_rows <= 1:  # one row has no spread
             return sign * np.inf
         mean = self.gain / self.tested_rows
         variance = max(self.squares / self.tested_rows - mean**2, 0.0)
-        return float(mean + sign * intervals.normal_quantile(0.95) * np.sqrt(variance / self.tested_rows))
+        return float(mean + sign * intervals.normal_quantile(0.95) * np.sqrt(variance / (self.tested_rows - 1)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -55,8 +55,10 @@ def repair_in_words(repair: Repair) -> str:
     if repair.tested_rows == 0:
         return f"{text}; it waits for later labelled rows to be tested on."
     per_row = repair.gain / repair.tested_rows
-    tested = (
-        f"{text}, tested on {repair.tested_rows:,.0f} later ones: it takes {per_row:.4f} off the log loss of a row "
-        f"({repair.low:.4f} to {repair.high:.4f})"
+    rows = "1 later row" if repair.tested_rows == 1 else f"{repair.tested_rows:,.0f} later rows"
+    does = f"takes {per_row:.4f} off" if per_row >= 0 else f"adds {-per_row:.4f} to"
+    sure = (
+        f" ({repair.low:.4f} to {repair.high:.4f})" if per_row >= 0 else f" ({-repair.high:.4f} to {-repair.low:.4f})"
     )
+    tested = f"{text}, tested on {rows}: it {does} the log loss of a row{sure if repair.tested_rows > 1 else ''}"
     return f"{tested}. {'Confirmed: adopt it.' if repair.confirmed else 'Not confirmed yet.'}"

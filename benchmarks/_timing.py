@@ -73,16 +73,18 @@ def seconds(call: Callable[[], Any], repeats: int) -> float:
         return statistics.median(once(call) for _ in range(repeats))
 
 
-def fastest(calls: list[Callable[[], Any]], repeats: int) -> list[float]:
+def fastest(
+    calls: list[Callable[[], Any]], repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
     """Least seconds of each call, taken in turn after a round that does not count; a long call is not repeated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        first = [once(call) for call in calls]
+        first = [once(call, clock) for call in calls]
         least = [np.inf if taken < LONG else taken for taken in first]
         for turn in range(repeats):
             for k, call in enumerate(calls):
                 if first[k] < LONG or (turn == k == 0):
-                    least[k] = min(least[k], once(call))
+                    least[k] = min(least[k], once(call, clock))
     return least
 
 
@@ -113,13 +115,14 @@ def measure(
     bar: float | None = None,
     floor: Floor | None = None,
     budget: float | None = None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Row:
     """Time ours, the peer's and the floor in turn, with few repeats where a run is long."""
     repeats = 15 if rows <= 200_000 else 7 if rows <= 2_000_000 else 4
     timed = [ours]
     timed += [] if peer is None else [peer]
     timed += [floor.seconds] if floor is not None and callable(floor.seconds) else []
-    least = fastest(timed, repeats)
+    least = fastest(timed, repeats, clock)
     if floor is not None and callable(floor.seconds):
         floor = Floor(floor.name, least[-1], floor.goal)
     taken = None if peer is None else least[1]

@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from calibrant.data import _apply_classes
+from calibrant.data._apply import apply_sql
 from calibrant.data._apply_classes import apply_rows
 from calibrant.errors import ColumnError, InputError, OutputExistsError
 
@@ -105,9 +107,22 @@ def test_what_is_refused_before_anything_is_written() -> None:
     Path("out.csv").write_text("precious")
     with pytest.raises(OutputExistsError):
         applied("in.csv", "out.csv")
-    Path("empty.csv").write_text("a,b,c\n")
-    with pytest.raises(InputError, match="has a header but no rows"):
+    Path("empty.csv").write_text("")
+    with pytest.raises(InputError, match="is empty"):
         applied("empty.csv", "new.csv")
     assert Path("out.csv").read_text() == "precious"
     with pytest.raises(InputError, match="must end in"):
         applied("in.csv", "out.xlsx")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_no_rows_are_a_file_of_no_rows_as_with_sql(ending: str) -> None:
+    """A day without rows is no error, whatever the size of the map: long maps go over blocks of rows too."""
+    Path("in.csv").write_text("a,b,c\n")
+    assert applied("in.csv", f"out.{ending}") == 0
+    assert apply_sql("in.csv", f"sql.{ending}", expression_of=str, column="a", new_column="x_a") == 0
+    if ending == "csv":
+        assert Path("out.csv").read_text() == "a,b,c,x_a,x_b,x_c\n"
+        assert Path("sql.csv").read_text() == "a,b,c,x_a\n"
+    if ending == "parquet":
+        assert pq.read_table("out.parquet").column_names == ["a", "b", "c", *NEW]

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from calibrant.data import ScoreTable
 from calibrant.data._frames import column_array, read_frame
 from calibrant.errors import ColumnError, InputError, InputTypeError
 
@@ -243,3 +244,15 @@ def test_columns_that_cannot_be_used():
     assert column_array([1, "a"], "y").tolist() == [1, "a"]
     assert column_array({0.5}, "p").tolist() == [0.5]
     assert column_array((value for value in [0.5, 0.1]), "p").tolist() == [0.5, 0.1]
+
+
+def test_columns_of_one_name_are_told_apart_or_named() -> None:
+    """pandas and PyArrow hold them; only those that are asked for matter in pandas."""
+    p, y = np.array([0.2, 0.7, 0.4]), np.array([0, 1, 0])
+    table = ScoreTable.from_frame(pd.DataFrame(np.c_[p, y, p, p], columns=["p", "y", "z", "z"]), score="p", label="y")
+    assert table.prevalence == pytest.approx(1 / 3)
+    twice = pd.DataFrame(np.c_[p, y, p], columns=["p", "y", "p"])
+    with pytest.raises(ColumnError, match=r"'p' names 2 columns .*: rename all but one"):
+        ScoreTable.from_frame(twice, score="p", label="y")
+    with pytest.raises(ColumnError, match=r"The columns of the frame cannot be read: .*'p' 2 times"):
+        ScoreTable.from_frame(pa.table([p, p, y], names=["p", "p", "y"]), score="p", label="y")

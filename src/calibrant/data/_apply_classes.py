@@ -95,8 +95,6 @@ def _write(engine: Engine, source: Source, job: _Job, beside: Path, progress: Pr
     if _gaps(engine, job):
         blank = _refuse_unusable(engine, source, job)
         rows = _stage(engine, source, job, f"WHERE NOT ({source.empty()})") if blank else rows
-    if rows == 0:
-        raise InputError(f"{source.path!r} has {'a header but ' if source.kind == 'text' else ''}no rows.")
     if job.limits is not None:
         outside = outside_sql("n0", job.limits)
         beyond = engine.rows(f"SELECT count(*) FROM {STAGED} WHERE {outside}")[0][0]

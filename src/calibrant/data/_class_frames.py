@@ -21,7 +21,7 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import PROBABILITY_TOLERANCE, ROW_SUM_TOLERANCE, Floats, Label
 from calibrant.data._columns import Sums, check_missing, column_index, label_apart
-from calibrant.data._frames import column_array, complete_rows
+from calibrant.data._frames import column_array, complete_rows, lazy_frame
 from calibrant.data._grouped import MOST_LABELS, added_up, is_absent
 from calibrant.errors import ColumnError, InputError, InputTypeError
 
@@ -100,8 +100,8 @@ def read_class_frame(
     check_missing(missing)
     names = _names(scores, label, weight)
     k = len(scores)
-    wrapped: Any = nw.from_native(frame, pass_through=True)
-    if not isinstance(wrapped, nw.LazyFrame) or wrapped.implementation.is_dask():
+    wrapped = lazy_frame(frame)
+    if wrapped is None or wrapped.implementation.is_dask():
         read = complete_rows(frame, names, missing)
         columns = [read.numbers[f"s{place}"] for place in range(k)]
         return FrameRows(np.column_stack(columns), read.labels, read.numbers.get("weight"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from numbers import Number
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from calibrant import _checks
 from calibrant.data._columns import Columns, check_missing, column_index, label_apart
 from calibrant.errors import ColumnError, InputError, InputTypeError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 # ---------------------------------------------------------------- one column
 
@@ -185,6 +188,18 @@ def _named_columns(frame: Any, wanted: dict[str, Hashable]) -> dict[str, NDArray
     return _through_narwhals(frame, wanted)
 
 
+def lazy_frame(frame: Any) -> nw.LazyFrame[Any] | None:
+    """The frame where its rows stay in an engine; None for any other, also one that names two columns alike."""
+    import narwhals as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        wrapped: Any = nw.from_native(frame, pass_through=True)
+    except DuplicateError:
+        return None
+    return wrapped if isinstance(wrapped, nw.LazyFrame) else None
+
+
 def _through_narwhals(frame: Any, wanted: dict[str, Hashable]) -> dict[str, NDArray[Any]]:
     import narwhals as nw
     from narwhals.exceptions import NarwhalsError
@@ -198,7 +213,7 @@ def _through_narwhals(frame: Any, wanted: dict[str, Hashable]) -> dict[str, NDAr
                 f"frame must be a dataframe (pandas, Polars, PyArrow, DuckDB, ...), but it is {type(frame).__name__}. "
                 f"For arrays use from_arrays, for a path from_file."
             ) from reason
-        raise ColumnError(f"The columns of the frame cannot be read: {reason}") from reason
+        raise ColumnError(f"The columns of the frame cannot be read: {' '.join(str(reason).split())}") from reason
     found = {argument: names[column_index(names, name, argument)] for argument, name in wanted.items()}
     narrow = wrapped.select(*dict.fromkeys(found.values()))
     try:

@@ -17,7 +17,7 @@ from calibrant import _checks
 from calibrant._checks import Label
 from calibrant.data._cells import MORE, ONE, ZERO, Cells, Ends, cells_between, mean_scores, warn_of_cells
 from calibrant.data._columns import MAX_DISTINCT, Sums, check_missing, column_index, label_apart
-from calibrant.data._frames import column_array
+from calibrant.data._frames import column_array, lazy_frame
 from calibrant.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def _plain_rows(frame: Any, wanted: dict[str, Hashable]) -> nw.LazyFrame[Any] | 
     """The rows as columns score, label and weight; None where the frame is not lazy, or a number is no number yet."""
     import narwhals as nw
 
-    wrapped: Any = nw.from_native(frame, pass_through=True)
-    if not isinstance(wrapped, nw.LazyFrame):
+    wrapped = lazy_frame(frame)
+    if wrapped is None:
         return None
     schema = wrapped.collect_schema()
     names = schema.names()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from calibrant import _checks
 from calibrant._checks import Floats, plural, shown
 from calibrant.data._columns import column_index, label_apart
-from calibrant.data._frames import column_array
+from calibrant.data._frames import column_array, lazy_frame
 from calibrant.data._grouped import MOST_LABELS, is_absent
 from calibrant.errors import ColumnError, InputError, InputTypeError
 from calibrant.generative._features import LARGEST, Categories, find_categories
@@ -68,10 +68,8 @@ class LazyRows:
 
 def is_lazy(frame: Any) -> bool:
     """Whether the rows of a frame stay in its engine."""
-    import narwhals as nw
-
-    wrapped: Any = nw.from_native(frame, pass_through=True)
-    return isinstance(wrapped, nw.LazyFrame) and not wrapped.implementation.is_dask()
+    wrapped = lazy_frame(frame)
+    return wrapped is not None and not wrapped.implementation.is_dask()
 
 
 def named_columns(features: Any, label: Hashable, weight: Hashable | None) -> Names:

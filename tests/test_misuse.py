@@ -168,3 +168,28 @@ def test_clipped_scores_of_a_rare_event_are_named(calibrator) -> None:
     p = np.maximum(1 / (1 + np.exp(-z)), np.quantile(1 / (1 + np.exp(-z)), 0.5))
     with pytest.warns(DataWarning, match="of the rows share the lowest score"):
         calibrator().fit(p, y)
+
+
+@pytest.mark.parametrize("n", [1500, 30_000], ids=["as they are", "after a sample"])
+@pytest.mark.parametrize("kind", [ca.AffineLogit, ca.TemperatureScaling, ca.SplineCalibration, ca.AutoCalibrator])
+def test_probabilities_given_as_logits_are_named(kind: Any, n: int) -> None:
+    p, y = rows(n)
+    with pytest.warns(DataWarning, match="are read as logits: leave from_logits=True out"):
+        kind(from_logits=True).fit(p, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kind(from_logits=True).fit(np.log(p / (1 - p)), y)
+
+
+@pytest.mark.parametrize(
+    "kind", [ca.TemperatureScaling, ca.VectorScaling, ca.StructuredMatrixScaling, ca.AutoCalibrator]
+)
+def test_rows_of_probabilities_given_as_logits_are_named(kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 2000)
+    y = (rng.random((2000, 1)) > p.cumsum(axis=1)[:, :2]).sum(axis=1)
+    with pytest.warns(DataWarning, match="are read as logits: leave from_logits=True out"):
+        kind(from_logits=True).fit(p, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kind(from_logits=True).fit(np.log(p), y)

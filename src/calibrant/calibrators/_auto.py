@@ -16,6 +16,7 @@ from calibrant.calibrators._auto_classes import learn_classes
 from calibrant.calibrators._base import BinaryCalibrator, forget, warn_if_falling
 from calibrant.calibrators._cross_fit import most_folds
 from calibrant.calibrators._logistic import AffineLogit, PlattScaling
+from calibrant.calibrators._misuse import warn_if_no_logits
 from calibrant.calibrators._mixture import (
     CandidateResult,
     Identity,
@@ -161,6 +162,8 @@ class AutoCalibrator(BinaryCalibrator):
     def _fit_classes(self, scores: Any, y: Any, sample_weight: Any, logits: bool) -> Self:
         reads = "score" if logits else "probability"
         rows = read_class_rows(scores, y, sample_weight, self.classes, reads=reads)
+        if logits:
+            warn_if_no_logits(rows.scores)
         forget(self)
         choice = learn_classes(rows, logits, self.cv, generator(self.random_state), self.candidates)
         self.map_, self.results_, self.best_, self.reason_ = choice

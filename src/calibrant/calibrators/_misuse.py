@@ -3,7 +3,7 @@
 Invariant: nothing here changes an answer. A sign is looked for in a sample of the rows where the fit has not sorted
 them, and what the sample suggests is said only after all rows have been sorted: the numbers in a message are exact.
 What is honest is not named: leaves of a small tree, points, tables of counts, and ends that hold one class only.
-May import NumPy, the kernels, `calibrant.data` and `calibrant.errors`.
+May import NumPy, the kernels, `calibrant._checks`, `calibrant.data` and `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant import _checks
 from calibrant.data import ScoreTable
 from calibrant.errors import DataWarning
 
@@ -22,6 +23,10 @@ ENOUGH_TO_JUDGE = 100
 FEW_OF_A_CLASS = 20
 NEARLY_PERFECT = 0.9999
 SEPARATED = "The scores separate the classes almost perfectly"
+NO_LOGITS = (
+    "All scores lie in [0, 1], as probabilities do, but they are read as logits: leave from_logits=True out if that is "
+    "what they are."
+)
 FEW_VALUES, MANY_VALUES = 25, 50
 FINEST_STEP = 100
 PILED_UP, MIXED = 0.05, 0.02
@@ -31,7 +36,7 @@ PILED_UP, MIXED = 0.05, 0.02
 def warn_of_misuse(table: ScoreTable, reads: str, method: str, rows_needed: int) -> None:
     """Give every sign that these rows show as a warning."""
     signs = list(_of_size(table, method, rows_needed))
-    if min(table.total_positives, table.total_negatives) >= ENOUGH_TO_JUDGE and _deserves_a_look(table):
+    if min(table.total_positives, table.total_negatives) >= ENOUGH_TO_JUDGE and _deserves_a_look(table, reads):
         signs += _of_scores(table.distinct, reads, table._labels is not None)
     for sign in signs:
         warnings.warn(sign, DataWarning, stacklevel=4)
@@ -48,7 +53,7 @@ def _of_size(table: ScoreTable, method: str, rows_needed: int) -> Iterator[str]:
 # ---------------------------------------------------------------- a sample first
 
 
-def _deserves_a_look(table: ScoreTable) -> bool:
+def _deserves_a_look(table: ScoreTable, reads: str) -> bool:
     """Whether the table is sorted already or small, or a sample of it shows what a sign may come of.
 
     Limits are lower here than for all rows.
@@ -56,7 +61,7 @@ def _deserves_a_look(table: ScoreTable) -> bool:
     if "distinct" in vars(table) or len(table) <= SAMPLE:
         return True
     distinct = table._at(_some(table)).distinct
-    if len(distinct) < MANY_VALUES or distinct.scores[0] >= 0.5:
+    if len(distinct) < MANY_VALUES or distinct.scores[0] >= 0.5 or _no_logits(distinct.scores, reads):
         return True
     positives, negatives = distinct.total_positives, distinct.total_negatives
     ends = distinct._at([0, -1])
@@ -81,6 +86,8 @@ def _some(table: ScoreTable) -> NDArray[np.intp]:
 
 
 def _of_scores(distinct: ScoreTable, reads: str, by_row: bool) -> Iterator[str]:
+    if _no_logits(distinct.scores, reads):
+        yield NO_LOGITS
     if reads == "probability" and distinct.scores[0] >= 0.5 and distinct.prevalence > 0.5:
         yield (
             "No score is below 0.5: these look like the confidence of the most likely class, not the probability of "
@@ -95,6 +102,18 @@ def _of_scores(distinct: ScoreTable, reads: str, by_row: bool) -> Iterator[str]:
         yield from _of_piles(distinct)
     elif by_row and distinct.n_rows >= 20 * len(distinct):
         yield from _of_few_values(distinct, _step(distinct))
+
+
+def _no_logits(rising: NDArray[np.float64], reads: str) -> bool:
+    return reads == "logit" and bool(rising[0] >= 0 and rising[-1] <= 1) and len(rising) > 2
+
+
+def warn_if_no_logits(scores: NDArray[np.floating]) -> None:
+    """Say that rows of logits are rows of probabilities: no score is outside [0, 1], and each row sums to 1."""
+    for rows in (scores[:ENOUGH_TO_JUDGE], scores):  # a few first: logits show it there
+        if len(rows) == 0 or rows.min() < 0 or np.abs(rows.sum(axis=1) - 1).max() > _checks.ROW_SUM_TOLERANCE:
+            return
+    warnings.warn(NO_LOGITS, DataWarning, stacklevel=4)
 
 
 def _of_few_values(distinct: ScoreTable, step: int | None) -> Iterator[str]:

@@ -163,6 +163,20 @@ def test_statistics_are_linear_in_the_weights(family):
     np.testing.assert_allclose(together, flat(model.statistics(X, a) * 2 + model.statistics(X, b)), atol=1e-12)
 
 
+@pytest.mark.parametrize("shift", [0.0, 3.0, 1e6])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_linear_rule_is_the_same_with_and_without_centring(shift, n_classes):
+    rng = np.random.default_rng(5)
+    y = rng.integers(n_classes, size=300)
+    X = rng.normal(size=(300, 3)) + y[:, None] + shift
+    model = LinearDiscriminantLogistic().fit(X, y)
+    centred = LinearDiscriminantLogistic().fit(X - shift, y)
+    np.testing.assert_allclose(model.predict_proba(X), centred.predict_proba(X - shift), rtol=1e-9, atol=1e-12)
+    joint = model._log_joint(model._read(X))
+    rated = model._rate(X)
+    np.testing.assert_allclose(rated - rated[:, :1], joint - joint[:, :1], rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("make", [GaussianNaiveBayes, QuadraticDiscriminant, LinearDiscriminantLogistic])
 @every_prior
 def test_units_are_nothing(make, strength):

@@ -346,8 +346,12 @@ class GenerativeClassifier(ClassProbabilities):
         result = by_class(len(rows), len(self.classes_))
         with one_blas_thread():
             for part in blocks_of(len(rows), block_rows(rows.shape[1], len(self.classes_))):
-                result[part] = softmax_rows(self._log_joint(self._read(rows[part])), log)
+                result[part] = softmax_rows(self._rate(rows[part]), log)
         return result
+
+    def _rate(self, block: NDArray[Any]) -> Floats:
+        """`log p(x, y)` of a block to predict, up to a term without y, (n, K)."""
+        return self._log_joint(self._read(block))
 
     def _fitted_rows(self, X: Any) -> NDArray[Any]:
         if not hasattr(self, "statistics_"):

@@ -24,6 +24,9 @@ from calibrant.generative._features import numeric
 from calibrant.generative._rules import linear_rule, products, quadratic_rule, symmetric, triangle
 from calibrant.generative._statistics import MomentStatistics
 
+FAR = 1e3
+"""Log-odds that the origin of the features may move; beyond it they are centred first, for the digits of the sum."""
+
 
 class _Fitted(NamedTuple):
     """Statistics with the prior's pseudo-rows, as class means about the origin."""
@@ -365,6 +368,15 @@ class LinearDiscriminantLogistic(_GaussianClassifier):
 
     def _log_joint(self, encoded: Floats) -> Floats:
         return np.asarray((self.coef_ @ encoded.T + self._offset[:, None]).T)
+
+    def _rate(self, block: NDArray[Any]) -> Floats:
+        if np.any(np.abs(self.coef_) @ np.abs(self._layout) > FAR):
+            return super()._rate(block)
+        apart, shift = self.coef_ - self.coef_[0], self.intercept_ - self.intercept_[0]
+        result = kernels.by_class(len(block), len(shift))
+        np.matmul(numeric(block), apart[1:].T, out=result[:, 1:])
+        result[:, 1:] += shift[1:]
+        return result
 
     _squares_move: ClassVar[bool] = False
 

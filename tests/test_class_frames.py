@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as ca
+from calibrant.data import _grouped
 from calibrant.data._class_frames import read_class_frame
 from calibrant.errors import ColumnError, DataWarning, InputError, InputTypeError
 from test_same_answer import LAZY, SPARK, assert_same, every_frame, every_lazy
@@ -155,6 +156,17 @@ def test_cells_beyond_max_distinct(make):
     exact = ca.top_label_table(y, p, sample_weight=w)
     assert len(top) <= 100
     np.testing.assert_allclose(top.scores @ top.weight, exact.scores @ exact.weight, rtol=1e-12)
+
+
+@in_engine
+def test_the_sample_is_planned_in_time_for_many_classes(make, monkeypatch):
+    """With `unique`, Spark would derive 2^24 conditions."""
+    monkeypatch.setattr(_grouped, "SAMPLE", 100)
+    p, y, _ = rows_of(24, n=2000, digits=9)
+    with pytest.warns(DataWarning, match="more than 300 distinct scores.*not exact"):
+        top = ca.top_label_table(make(columns_of(p, y)), scores=scores_of(24), label="y", max_distinct=300)
+    assert (len(top) <= 300, top.n_rows) == (True, 2000)
+    assert top.total_positives == ca.top_label_table(y, p).total_positives
 
 
 @in_engine

@@ -36,6 +36,7 @@ def spark_session():
         "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",  # else a query can wait without end
     }
     builder = sql.SparkSession.builder.master("local[2]")
     for name, value in settings.items():
@@ -217,7 +218,7 @@ FEW = {
 }
 
 
-@pytest.mark.parametrize("make", LAZY.values(), ids=LAZY.keys())
+@every_lazy
 def test_more_scores_than_the_limit_by_far_are_seen_in_a_sample(make, monkeypatch):
     """Never wrongly: cells in place of what would have fitted is the worse mistake."""
     monkeypatch.setattr(_grouped, "SAMPLE", 2000)
@@ -231,13 +232,6 @@ def test_more_scores_than_the_limit_by_far_are_seen_in_a_sample(make, monkeypatc
     assert judged(1 / (1 + np.exp(-z)))
     assert judged(z)
     assert {name for name, scores in FEW.items() if judged(scores)} == set()
-
-
-@pytest.mark.slow
-def test_spark_is_not_asked_for_a_sample(monkeypatch):
-    monkeypatch.setattr(_grouped, "SAMPLE", 2000)
-    rows = spark_frame({"score": np.linspace(0.001, 0.999, 60_000)})
-    assert not surely_more(nw.from_native(rows), 40_000)
 
 
 @every_lazy

@@ -75,7 +75,7 @@ class StagedRows:
         scores = [f"n{order} AS s{order}" for order in range(self.n_scores)]
         weight = f"n{self.n_scores}" if self.weighted else "1.0::DOUBLE"
         columns = ", ".join([*scores, "code", f"{weight} AS weight"])
-        return lazy_classes(self.engine.relation(f"SELECT {columns} FROM {MADE}"), self.classes)
+        return lazy_classes(self.engine.relation(f"SELECT {columns} FROM {MADE}"), self.size, self.classes)
 
     def _make(self, blocks: Iterable[Block]) -> None:
         """The second table of the engine, of the probabilities."""

@@ -44,20 +44,21 @@ class LazyClasses:
     """Checked rows of a lazy frame: probabilities s0, s1, ..., the index of the class (code), the weight."""
 
     rows: nw.LazyFrame[Any]
+    n_rows: int
     classes: tuple[Label, ...]
 
     def column(self, k: int, max_distinct: int) -> Sums:
         """Sums by the probability of class k: is it this class."""
         import narwhals as nw
 
-        return _sums(self.rows.select("weight", score=nw.col(f"s{k}"), hit=nw.col("code") == k), max_distinct)
+        return self._sums(self.rows.select("weight", score=nw.col(f"s{k}"), hit=nw.col("code") == k), max_distinct)
 
     def top(self, max_distinct: int) -> Sums:
         """Sums by the greatest probability: is it the class of the first column that has it."""
         import narwhals as nw
 
         hit = nw.col("code") == nw.col("first")
-        return _sums(self._ranked().select("weight", "score", hit=hit), max_distinct)
+        return self._sums(self._ranked().select("weight", "score", hit=hit), max_distinct)
 
     def decided(self) -> Floats:
         """The weight of the rows of each class (lines) whose first greatest column is that of each class."""
@@ -77,13 +78,21 @@ class LazyClasses:
         rows = self.rows.with_columns(score=nw.max_horizontal(*scores))
         return rows.select("code", "weight", "score", first=_first([score >= nw.col("score") for score in scores]))
 
+    def _sums(self, rows: nw.LazyFrame[Any], max_distinct: int) -> Sums:
+        import narwhals as nw
 
-def lazy_classes(frame: Any, classes: tuple[Label, ...]) -> LazyClasses:
+        weight = nw.col("weight")
+        hit = nw.when(nw.col("hit")).then(weight).otherwise(nw.lit(0.0))
+        whole = rows.select("score", "weight", hit=hit, square=weight * weight)
+        return added_up(whole, self.n_rows, (0, 1), max_distinct)
+
+
+def lazy_classes(frame: Any, n_rows: int, classes: tuple[Label, ...]) -> LazyClasses:
     """Rows that have been checked already, in the columns that `LazyClasses` has."""
     import narwhals as nw
 
     wrapped: Any = nw.from_native(frame)
-    return LazyClasses(wrapped, classes)
+    return LazyClasses(wrapped, n_rows, classes)
 
 
 def read_class_frame(
@@ -111,7 +120,8 @@ def read_class_frame(
     found = added.head(MOST_LABELS + 1).collect()
     _refuse_gaps(rows, names, found, missing)
     _refuse_numbers(found)
-    usable = np.array(found.get_column("whole").to_list()) > 0
+    counts = np.array(found.get_column("whole").to_list())
+    usable = counts > 0
     name = f"label column {label!r}"
     if len(usable) > MOST_LABELS:
         raise ColumnError(f"{name} holds more than {MOST_LABELS:,} different values: it is no label.")
@@ -119,7 +129,7 @@ def read_class_frame(
     labels = np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
     codes, own = _checks.class_labels(labels, k, classes, name)
     as_they_are = [value for value, kept in zip(found.get_column("label").to_list(), usable) if kept]
-    return LazyClasses(_complete(rows, k, dict(zip(as_they_are, codes.tolist()))), own)
+    return LazyClasses(_complete(rows, k, dict(zip(as_they_are, codes.tolist()))), int(counts.sum()), own)
 
 
 def _names(scores: Sequence[Hashable], label: Hashable, weight: Hashable | None) -> dict[str, Hashable]:
@@ -257,11 +267,3 @@ def _row_sum(terms: list[nw.Expr]) -> nw.Expr:
     whole = len(terms) // 8 * 8
     a, b, c, d, e, f, g, h = (reduce(add, terms[lane:whole:8]) for lane in range(8))
     return reduce(add, terms[whole:], ((a + b) + (c + d)) + ((e + f) + (g + h)))
-
-
-def _sums(rows: nw.LazyFrame[Any], max_distinct: int) -> Sums:
-    import narwhals as nw
-
-    weight = nw.col("weight")
-    hit = nw.when(nw.col("hit")).then(weight).otherwise(nw.lit(0.0))
-    return added_up(rows.select("score", "weight", hit=hit, square=weight * weight), (0, 1), max_distinct)

@@ -1,8 +1,9 @@
 """The score table of a lazy frame (Polars, DuckDB, Spark, Dask), added up by score in its engine.
 
-Three queries: the distinct labels with everything that cannot be used; about how many scores there are, from a sample;
-and one group-by of the scores. Where there are more than `max_distinct`, cells are added up (see `_cells` for what that
-may change): instead where the sample is sure of it, else after the group-by has found out.
+Three queries: the distinct labels with everything that cannot be used; of more rows than `max_distinct` about how many
+scores there are, from a sample; and one group-by of the scores. Where there are more than `max_distinct`, cells are
+added up (see `_cells` for what that may change): instead where the sample is sure of it, else after the group-by has
+found out.
 May import NumPy, narwhals, `calibrant._checks`, `calibrant.errors`, and `_cells` and `_columns` beside this file.
 """
 
@@ -60,7 +61,7 @@ def read_lazy(
     codes, classes = _checks.binary_labels(values, pos_label, None, name)
     as_they_are = [value for value, usable in zip(found.get_column("label").to_list(), known) if usable]
     positive = [value for value, code in zip(as_they_are, codes) if code]
-    return added_up(_complete(rows, positive), classes, max_distinct)
+    return added_up(_complete(rows, positive), total["rows"], classes, max_distinct)
 
 
 def _plain_rows(frame: Any, wanted: dict[str, Hashable]) -> nw.LazyFrame[Any] | None:
@@ -133,12 +134,13 @@ def _complete(rows: nw.LazyFrame[Any], positive: list[Any]) -> nw.LazyFrame[Any]
     return kept.select("score", "weight", hit=nw.when(hit).then(weight).otherwise(nw.lit(0.0)), square=weight * weight)
 
 
-def added_up(rows: nw.LazyFrame[Any], classes: tuple[Label | None, Label], max_distinct: int) -> Sums:
+def added_up(rows: nw.LazyFrame[Any], most_rows: int, classes: tuple[Label | None, Label], max_distinct: int) -> Sums:
+    """The sums by score of rows as `_complete` makes them, of which there are at most `most_rows`."""
     import narwhals as nw
 
     sums = (nw.col("hit").sum(), nw.col("weight").sum(), nw.len().alias("rows"), nw.col("square").sum())
     table, cells = None, None
-    if not surely_more(rows, max_distinct):
+    if most_rows <= max_distinct or not surely_more(rows, max_distinct):
         table = rows.group_by("score").agg(*sums).head(max_distinct + 1).collect()
     if table is None or len(table) > max_distinct:
         placed, cells = _in_cells(rows, max_distinct)
@@ -159,21 +161,43 @@ def surely_more(rows: nw.LazyFrame[Any], most: int) -> bool:
     The sample is drawn by value, so that a score is in it with all of its rows or not at all: those for which the
     fraction of |x| a, a irrational, lies in a window. Multiples of a step spread evenly over it (Weyl 1916). Scores
     with a product too great for an exact fraction, or too small for a whole one, are not counted, which errs on the
-    side of the exact group-by. Spark is not asked: it spreads its group-by over its workers, and this query can
-    wait there without end (seen with Spark 4.3).
+    side of the exact group-by.
     """
     import narwhals as nw
 
-    if rows.implementation.is_spark_like():
-        return False
     share = max(SAMPLE / most, 0.002)
     if share > 0.5:
         return False
     product = nw.col("score").abs() * (2**30 * 0.6180339887498949)
     fraction = product % 1.0
     inside = (product < 2.0**40) & (fraction >= 0.25) & (fraction < 0.25 + share)
-    found = rows.filter(inside).select("score").unique().head(round(SURELY_MORE * share * most) + 1).collect()
-    return len(found) > SURELY_MORE * share * most
+    limit = SURELY_MORE * share * most
+    return len(distinct(_drawn(rows, inside), "score", round(limit) + 2).drop_nulls()) > limit
+
+
+def _drawn(rows: nw.LazyFrame[Any], inside: nw.Expr) -> nw.LazyFrame[Any]:
+    """The scores inside; in Spark with null for all others.
+
+    Spark moves a filter below the columns that it reads, and writes out what they are made of for each mention: of K
+    classes K^2 terms.
+    """
+    import narwhals as nw
+
+    if rows.implementation.is_spark_like():
+        return rows.select(score=nw.when(inside).then(nw.col("score")))
+    return rows.filter(inside).select("score")
+
+
+def distinct(rows: nw.LazyFrame[Any], name: str, most: int) -> Any:
+    """At most so many distinct values of a column.
+
+    By a group-by, never by `unique`: for Spark, narwhals makes of that a filter over a window. It sorts all rows of the
+    frame, and to plan it Spark derives 2^K conditions from one on K named columns (SPARK-33152). When that takes more
+    memory than there is, the thread that plans dies, and `toArrow` waits for it without end (seen with Spark 4.3).
+    """
+    import narwhals as nw
+
+    return rows.group_by(name).agg(nw.len().alias("rows")).head(most).collect().get_column(name)
 
 
 def _in_cells(rows: nw.LazyFrame[Any], most: int) -> tuple[nw.LazyFrame[Any], Cells]:

@@ -20,7 +20,7 @@ from calibrant import _checks
 from calibrant._checks import Floats, plural, shown
 from calibrant.data._columns import column_index, label_apart
 from calibrant.data._frames import column_array, lazy_frame
-from calibrant.data._grouped import MOST_LABELS, is_absent
+from calibrant.data._grouped import MOST_LABELS, distinct, is_absent
 from calibrant.errors import ColumnError, InputError, InputTypeError
 from calibrant.generative._features import LARGEST, Categories, find_categories
 from calibrant.generative._rows import Labelled, distinct_classes, labelled, places_of
@@ -282,7 +282,7 @@ def _categories(
 
 
 def _texts(rows: nw.LazyFrame[Any], place: str, name: Hashable) -> NDArray[Any]:
-    found = rows.select(place).unique().head(MOST_TEXTS + 1).collect().get_column(place).to_list()
+    found = distinct(rows, place, MOST_TEXTS + 1).to_list()
     if len(found) > MOST_TEXTS:
         raise InputError(
             f"column {name!r} holds more than {MOST_TEXTS:,} different texts, too many to look up in a query: join "

@@ -38,6 +38,7 @@ DOORS = {
         "data/_class_frames.py",
         "data/_frames.py",
         "data/_grouped.py",
+        "data/_lazy.py",
         "generative/_frame_passes.py",
         "generative/_frames.py",
         "maps/_base.py",

@@ -20,15 +20,15 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import PROBABILITY_TOLERANCE, ROW_SUM_TOLERANCE, Floats, Label
+from calibrant.data import _lazy
 from calibrant.data._columns import Sums, check_missing, column_index, label_apart
-from calibrant.data._frames import column_array, complete_rows, lazy_frame
-from calibrant.data._grouped import MOST_LABELS, added_up, is_absent
-from calibrant.errors import ColumnError, InputError, InputTypeError
+from calibrant.data._frames import complete_rows, lazy_frame
+from calibrant.data._grouped import added_up
+from calibrant.data._lazy import is_absent, one_if
+from calibrant.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     import narwhals as nw
-
-LARGEST = float(np.finfo(np.float64).max)
 
 
 class FrameRows(NamedTuple):
@@ -117,18 +117,14 @@ def read_class_frame(
     rows = _numbers(wrapped, names)
     flags = _faults(k)
     added = rows.select("label", **flags).group_by("label").agg(*(nw.col(name).sum() for name in flags))
-    found = added.head(MOST_LABELS + 1).collect()
+    found = added.head(_lazy.MOST_LABELS + 1).collect()
     _refuse_gaps(rows, names, found, missing)
     _refuse_numbers(found)
     counts = np.array(found.get_column("whole").to_list())
     usable = counts > 0
-    name = f"label column {label!r}"
-    if len(usable) > MOST_LABELS:
-        raise ColumnError(f"{name} holds more than {MOST_LABELS:,} different values: it is no label.")
-    labels = column_array(found.get_column("label"), "label")[usable]
-    labels = np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
-    codes, own = _checks.class_labels(labels, k, classes, name)
-    as_they_are = [value for value, kept in zip(found.get_column("label").to_list(), usable) if kept]
+    _lazy.refuse_many_labels(len(usable), label)
+    labels, as_they_are = _lazy.usable_labels(found.get_column("label"), usable)
+    codes, own = _checks.class_labels(labels, k, classes, f"label column {label!r}")
     return LazyClasses(_complete(rows, k, dict(zip(as_they_are, codes.tolist()))), int(counts.sum()), own)
 
 
@@ -150,20 +146,13 @@ def _names(scores: Sequence[Hashable], label: Hashable, weight: Hashable | None)
 
 def _numbers(wrapped: nw.LazyFrame[Any], names: dict[str, Hashable]) -> nw.LazyFrame[Any]:
     """The named columns, the numbers as doubles."""
-    import narwhals as nw
-
     schema = wrapped.collect_schema()
-    there = schema.names()
-    columns = [] if "weight" in names else [nw.lit(1.0).alias("weight")]
+    there, found = schema.names(), {}
     for place, name in names.items():
-        found = there[column_index(there, name, place if place in ("label", "weight") else "scores")]
-        if place == "label":
-            columns.append(nw.col(found).alias(place))
-        elif schema[found].is_numeric():
-            columns.append(nw.col(found).cast(nw.Float64()).alias(place))
-        else:
-            raise InputTypeError(f"column {name!r} must be numbers, but it holds {schema[found]}. Convert it first.")
-    return wrapped.select(*columns)
+        found[place] = there[column_index(there, name, place if place in ("label", "weight") else "scores")]
+        if place != "label" and not schema[found[place]].is_numeric():
+            raise _lazy.no_numbers(name, schema[found[place]])
+    return _lazy.as_named(wrapped, found)
 
 
 # ---------------------------------------------------------------- what cannot be used
@@ -174,13 +163,7 @@ def _lost(k: int) -> nw.Expr:
     import narwhals as nw
 
     gaps = [*(is_absent(f"s{place}") for place in range(k)), is_absent("weight"), nw.col("label").is_null()]
-    return nw.max_horizontal(*(_one_if(gap) for gap in gaps)) > 0
-
-
-def _one_if(condition: nw.Expr) -> nw.Expr:
-    import narwhals as nw
-
-    return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
+    return nw.max_horizontal(*(one_if(gap) for gap in gaps)) > 0
 
 
 def _faults(k: int) -> dict[str, nw.Expr]:
@@ -195,11 +178,11 @@ def _faults(k: int) -> dict[str, nw.Expr]:
     flags = {
         "whole": ~lost & (weight > 0),
         "lost": lost,
-        "wrong": ~lost & ((weight > LARGEST) | (weight < 0)),
+        "wrong": ~lost & ((weight > _lazy.FINITE) | (weight < 0)),
         "outside": ~lost & outside,
         "off": ~lost & off,
     }
-    return {name: _one_if(condition) for name, condition in flags.items()}
+    return {name: one_if(condition) for name, condition in flags.items()}
 
 
 def _refuse_gaps(rows: nw.LazyFrame[Any], names: dict[str, Hashable], found: Any, missing: str) -> None:
@@ -208,12 +191,11 @@ def _refuse_gaps(rows: nw.LazyFrame[Any], names: dict[str, Hashable], found: Any
     lost, whole = (int(sum(found.get_column(name).to_list())) for name in ("lost", "whole"))
     if lost and missing == "error":
         gaps = {place: nw.col(place).is_null() if place == "label" else is_absent(place) for place in names}
-        each = rows.select(**{place: _one_if(gap).sum() for place, gap in gaps.items()}).collect()
+        each = rows.select(**{place: one_if(gap).sum() for place, gap in gaps.items()}).collect()
         counts = {place: int(each.get_column(place).to_list()[0]) for place in names}
-        said = ", ".join(f"{names[place]!r} {count}" for place, count in counts.items() if count)
         raise InputError(
             f"{_checks.plural(lost, 'row')} of the frame {'has' if lost == 1 else 'have'} a missing value; missing by "
-            f'column: {said}. Fill them, or leave those rows out with missing="drop".'
+            f'column: {_lazy.by_column(counts, names)}. Fill them, or leave those rows out with missing="drop".'
         )
     if not whole:
         raise InputError(f"The frame has no rows{' without a missing value and of weight above 0' if lost else ''}.")

@@ -4,7 +4,8 @@ Three queries: the distinct labels with everything that cannot be used; of more 
 scores there are, from a sample; and one group-by of the scores. Where there are more than `max_distinct`, cells are
 added up (see `_cells` for what that may change): instead where the sample is sure of it, else after the group-by has
 found out.
-May import NumPy, narwhals, `calibrant._checks`, `calibrant.errors`, and `_cells` and `_columns` beside this file.
+May import NumPy, narwhals, `calibrant._checks`, `calibrant.errors` and `_cells`, `_columns`, `_frames`
+and `_lazy` beside this file.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Label
+from calibrant.data import _lazy
 from calibrant.data._cells import MORE, ONE, ZERO, Cells, Ends, cells_between, mean_scores, warn_of_cells
 from calibrant.data._columns import MAX_DISTINCT, Sums, check_missing, column_index, label_apart
 from calibrant.data._frames import column_array, lazy_frame
-from calibrant.errors import ColumnError, InputError
+from calibrant.data._lazy import is_absent, one_if
+from calibrant.errors import InputError
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-MOST_LABELS = 10_000
 SAMPLE = 20_000
 """Distinct scores of a sample that decides."""
 SURELY_MORE = 1.3
@@ -54,12 +56,9 @@ def read_lazy(
     if total["wrong"] or (total["absent"] and missing == "error") or not known.any():
         _refuse_what_is_large(total)
         return None
-    name = f"label column {names['label']!r}"
-    if len(labels) > MOST_LABELS:
-        raise ColumnError(f"{name} holds more than {MOST_LABELS:,} different values: it is no label.")
-    values = labels[known] if labels.dtype.kind != "O" else np.array(labels[known].tolist())
-    codes, classes = _checks.binary_labels(values, pos_label, None, name)
-    as_they_are = [value for value, usable in zip(found.get_column("label").to_list(), known) if usable]
+    _lazy.refuse_many_labels(len(labels), names["label"])
+    values, as_they_are = _lazy.usable_labels(found.get_column("label"), known)
+    codes, classes = _checks.binary_labels(values, pos_label, None, f"label column {names['label']!r}")
     positive = [value for value, code in zip(as_they_are, codes) if code]
     return added_up(_complete(rows, positive), total["rows"], classes, max_distinct)
 
@@ -77,34 +76,19 @@ def _plain_rows(frame: Any, wanted: dict[str, Hashable]) -> nw.LazyFrame[Any] | 
     found = {argument: names[column_index(names, name, argument)] for argument, name in wanted.items()}
     if not all(schema[name].is_numeric() for argument, name in found.items() if argument != "label"):
         return None
-    weight = nw.col(found["weight"]).cast(nw.Float64()) if "weight" in found else nw.lit(1.0)
-    score = nw.col(found["score"]).cast(nw.Float64()) + 0.0
-    return wrapped.select(score.alias("score"), nw.col(found["label"]).alias("label"), weight.alias("weight"))
-
-
-def is_absent(name: str) -> nw.Expr:
-    """Whether a number is missing: null or NaN (the only one that is neither at most nor above 0)."""
-    import narwhals as nw
-
-    x = nw.col(name)
-    return x.is_null() | x.is_nan().fill_null(True)
+    return _lazy.as_named(wrapped, found).with_columns(score=nw.col("score") + 0.0)
 
 
 def _labels_and_faults(rows: nw.LazyFrame[Any]) -> Any:
     """For every distinct label: its rows, those with a missing value, and those with a number that cannot be used."""
     import narwhals as nw
 
-    largest = float(np.finfo(np.float64).max)
     score, weight = nw.col("score"), nw.col("weight")
-    infinite = (score.abs() > largest) | (weight > largest) | (weight < 0)
+    infinite = (score.abs() > _lazy.FINITE) | (weight > _lazy.FINITE) | (weight < 0)
     absent = is_absent("score") | is_absent("weight") | nw.col("label").is_null()
-    flags = rows.select(
-        "label",
-        absent=nw.when(absent).then(nw.lit(1)).otherwise(nw.lit(0)),
-        wrong=nw.when(~absent & infinite).then(nw.lit(1)).otherwise(nw.lit(0)),
-    )
+    flags = rows.select("label", absent=one_if(absent), wrong=one_if(~absent & infinite))
     added = flags.group_by("label").agg(nw.len().alias("rows"), nw.col("absent").sum(), nw.col("wrong").sum())
-    return added.head(MOST_LABELS + 1).collect()
+    return added.head(_lazy.MOST_LABELS + 1).collect()
 
 
 def _refuse_what_is_large(total: dict[str, int]) -> None:
@@ -172,7 +156,7 @@ def surely_more(rows: nw.LazyFrame[Any], most: int) -> bool:
     fraction = product % 1.0
     inside = (product < 2.0**40) & (fraction >= 0.25) & (fraction < 0.25 + share)
     limit = SURELY_MORE * share * most
-    return len(distinct(_drawn(rows, inside), "score", round(limit) + 2).drop_nulls()) > limit
+    return len(_lazy.distinct(_drawn(rows, inside), "score", round(limit) + 2).drop_nulls()) > limit
 
 
 def _drawn(rows: nw.LazyFrame[Any], inside: nw.Expr) -> nw.LazyFrame[Any]:
@@ -186,18 +170,6 @@ def _drawn(rows: nw.LazyFrame[Any], inside: nw.Expr) -> nw.LazyFrame[Any]:
     if rows.implementation.is_spark_like():
         return rows.select(score=nw.when(inside).then(nw.col("score")))
     return rows.filter(inside).select("score")
-
-
-def distinct(rows: nw.LazyFrame[Any], name: str, most: int) -> Any:
-    """At most so many distinct values of a column.
-
-    By a group-by, never by `unique`: for Spark, narwhals makes of that a filter over a window. It sorts all rows of the
-    frame, and to plan it Spark derives 2^K conditions from one on K named columns (SPARK-33152). When that takes more
-    memory than there is, the thread that plans dies, and `toArrow` waits for it without end (seen with Spark 4.3).
-    """
-    import narwhals as nw
-
-    return rows.group_by(name).agg(nw.len().alias("rows")).head(most).collect().get_column(name)
 
 
 def _in_cells(rows: nw.LazyFrame[Any], most: int) -> tuple[nw.LazyFrame[Any], Cells]:

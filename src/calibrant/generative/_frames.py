@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from calibrant import _checks
 from calibrant._checks import Floats, plural, shown
+from calibrant.data import _lazy
 from calibrant.data._columns import column_index, label_apart
-from calibrant.data._frames import column_array, lazy_frame
-from calibrant.data._grouped import MOST_LABELS, distinct, is_absent
+from calibrant.data._frames import lazy_frame
+from calibrant.data._lazy import is_absent, one_if
 from calibrant.errors import ColumnError, InputError, InputTypeError
 from calibrant.generative._features import LARGEST, Categories, find_categories
 from calibrant.generative._rows import Labelled, distinct_classes, labelled, places_of
@@ -28,7 +29,6 @@ from calibrant.generative._rows import Labelled, distinct_classes, labelled, pla
 if TYPE_CHECKING:
     import narwhals as nw
 
-FINITE = float(np.finfo(np.float64).max)
 MOST_TEXTS = 1_000
 """The most categories of text that a query looks up."""
 
@@ -131,12 +131,10 @@ def _lazy_rows(
     _refuse_infinite(each, names)
     _refuse_weights(each, names)
     kept = each.numbers["kept"] > 0
-    labels = column_array(each.labels, "label")[kept]
-    labels = np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
+    labels, values = _lazy.usable_labels(each.labels, kept)
     occur, codes = distinct_classes(labels, f"label column {names.label!r}")
     known = occur if classes is None else np.asarray(classes)
     codes = places_of(occur, known)[codes]
-    values = [value for value, there in zip(each.labels.to_list(), kept) if there]
     if names.weight is not None:
         rows = rows.filter(nw.col("weight") > 0)
     columns = [f"x{place}" for place in range(len(names.features))]
@@ -151,21 +149,15 @@ def _columns(
     """The named columns by what they are, numbers as doubles, and those that hold text."""
     import narwhals as nw
 
-    schema = wrapped.collect_schema()
-    columns, text = [] if "weight" in found else [nw.lit(1.0).alias("weight")], set()
+    schema, text = wrapped.collect_schema(), set()
     for place, name in found.items():
         kind = schema[name]
-        if place == "label":
-            columns.append(nw.col(name).alias(place))
-        elif kind.is_numeric() or kind == nw.Boolean:
-            columns.append(nw.col(name).cast(nw.Float64()).alias(place))
-        elif categorical and place != "weight" and kind in (nw.String, nw.Categorical, nw.Enum):
-            columns.append(nw.col(name).cast(nw.String()).alias(place))
+        if categorical and place.startswith("x") and kind in (nw.String, nw.Categorical, nw.Enum):
             text.add(place)
-        else:
+        elif place != "label" and not (kind.is_numeric() or kind == nw.Boolean):
             advice = "Convert it first" if categorical or place == "weight" else ADVICE
-            raise InputTypeError(f"column {names.all[place]!r} must hold numbers, but it holds {kind}. {advice}.")
-    return wrapped.select(*columns), text
+            raise _lazy.no_numbers(names.all[place], kind, advice)
+    return _lazy.as_named(wrapped, found, text), text
 
 
 ADVICE = "Encode it first, or use CategoricalNaiveBayes when all features are categories"
@@ -186,40 +178,33 @@ def _looked_at(rows: nw.LazyFrame[Any], names: Names, text: set[str], categorica
 
     weight = nw.col("weight")
     bad = is_absent("weight") | (weight < 0) | (weight > LARGEST)
-    flags = {"gap weight": _one_if(is_absent("weight")), "bad weight": _one_if(bad), "kept": _one_if(weight > 0)}
+    flags = {"gap weight": one_if(is_absent("weight")), "bad weight": one_if(bad), "kept": one_if(weight > 0)}
     asked = {name: flag.sum() for name, flag in flags.items()} | {"rows": nw.len(), "total": weight.sum()}
     for place in (f"x{j}" for j in range(len(names.features))):
         x = nw.col(place)
-        asked[f"gap {place}"] = _one_if(x.is_null() if place in text else is_absent(place)).sum()
+        asked[f"gap {place}"] = one_if(x.is_null() if place in text else is_absent(place)).sum()
         if place not in text:
             used = nw.when(weight > 0).then(x)
-            asked[f"infinite {place}"] = _one_if(x.abs() > FINITE).sum()
-            asked |= {f"parts {place}": _one_if(x % 1.0 != 0.0).sum()} if categorical else {}
+            asked[f"infinite {place}"] = one_if(x.abs() > _lazy.FINITE).sum()
+            asked |= {f"parts {place}": one_if(x % 1.0 != 0.0).sum()} if categorical else {}
             asked |= {f"low {place}": used.min(), f"high {place}": used.max(), f"sum {place}": used.sum()}
-    added = rows.group_by("label").agg(**asked).head(MOST_LABELS + 1).collect()
-    if len(added) > MOST_LABELS:
-        raise ColumnError(f"label column {names.label!r} holds more than {MOST_LABELS:,} different values: no label.")
+    added = rows.group_by("label").agg(**asked).head(_lazy.MOST_LABELS + 1).collect()
+    _lazy.refuse_many_labels(len(added), names.label)
     if not len(added):
         raise InputError("The frame has no rows.")
     numbers = {name: np.array(added.get_column(name).to_list(), dtype=np.float64) for name in asked}
     return _Look(added.get_column("label"), numbers)
 
 
-def _one_if(condition: nw.Expr) -> nw.Expr:
-    import narwhals as nw
-
-    return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
-
-
 def _refuse_gaps(each: _Look, names: Names, categorical: bool) -> None:
     absent = [value is None or value != value for value in each.labels.to_list()]
-    counts = {place: each.numbers.get(f"gap {place}", each.numbers["rows"] * absent).sum() for place in names.all}
+    gaps = {place: each.numbers.get(f"gap {place}", each.numbers["rows"] * absent) for place in names.all}
+    counts = {place: int(gap.sum()) for place, gap in gaps.items()}
     if any(counts.values()):
-        said = ", ".join(f"{names.all[place]!r} {int(count)}" for place, count in counts.items() if count)
         advice = "Give them a category of their own" if categorical else "Fill them"
         raise InputError(
-            f"The frame has missing values (null or NaN); missing by column: {said}. {advice}, or filter those rows "
-            f"out first."
+            f"The frame has missing values (null or NaN); missing by column: {_lazy.by_column(counts, names.all)}. "
+            f"{advice}, or filter those rows out first."
         )
 
 
@@ -282,7 +267,7 @@ def _categories(
 
 
 def _texts(rows: nw.LazyFrame[Any], place: str, name: Hashable) -> NDArray[Any]:
-    found = distinct(rows, place, MOST_TEXTS + 1).to_list()
+    found = _lazy.distinct(rows, place, MOST_TEXTS + 1).to_list()
     if len(found) > MOST_TEXTS:
         raise InputError(
             f"column {name!r} holds more than {MOST_TEXTS:,} different texts, too many to look up in a query: join "

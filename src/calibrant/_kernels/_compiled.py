@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 MANY = 2**15
 """Fewer rows than this are done in NumPy, without loading Numba."""
-SPREAD = 2**16
+SPREAD = 2**17
 """From this many rows on, work is shared by two threads."""
 
 

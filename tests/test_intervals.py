@@ -136,7 +136,8 @@ def test_bad_arguments():
     for options, message in cases:
         with pytest.raises(ca.errors.InputError, match=message):
             ca.estimate(ca.brier_score, y, p, **options)
-    for sorted_rows in (table.distinct, table.distinct + table.distinct):
+    moved = table.distinct.with_scores(table.distinct.scores / 2)  # as clipping does to scores just beyond an end
+    for sorted_rows in (table.distinct, table.distinct + table.distinct, moved, moved + table):
         with pytest.raises(ca.errors.InputError, match="groups need rows"):
             ca.estimate(ca.brier_score, sorted_rows, groups=np.arange(len(sorted_rows)) % 7)
     with pytest.raises(ca.errors.InputTypeError, match="compare needs rows"):

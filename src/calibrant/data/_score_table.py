@@ -66,6 +66,8 @@ class ScoreTable:
     _labels: Bytes | None
     _weights: Floats | None
     _ascending: bool
+    _in_order: bool
+    """Whether the entries are rows in the order in which they came, as a column of groups has them."""
 
     @classmethod
     def from_arrays(cls, scores: Any, y: Any, sample_weight: Any = None, pos_label: Label | None = None) -> ScoreTable:
@@ -224,11 +226,11 @@ class ScoreTable:
         return cls._of_rows(BinaryRows(scores + 0.0, columns.labels, weights, classes).present())
 
     @classmethod
-    def _of_rows(cls, rows: BinaryRows, ascending: bool = False) -> ScoreTable:
-        """The table of checked rows; nothing is copied. Ascending ones are no longer in the order they came in."""
+    def _of_rows(cls, rows: BinaryRows, ascending: bool = False, in_order: bool = True) -> ScoreTable:
+        """The table of checked rows; nothing is copied."""
         table = cls.__new__(cls)
         table.scores, table._labels, table._weights, table.classes = rows
-        table._ascending = ascending
+        table._ascending, table._in_order = ascending, in_order
         return table
 
     @classmethod
@@ -248,7 +250,7 @@ class ScoreTable:
         table.positives, table.negatives = positives, negatives
         if rows is not None and squared_weights is not None:
             table.rows, table.squared_weights = rows, squared_weights
-        table._ascending = ascending
+        table._ascending, table._in_order = ascending, False
         return table
 
     @cached_property
@@ -323,7 +325,7 @@ class ScoreTable:
             found = ranking.distinct_counts(self.scores, *self._sums)
         if isinstance(found, ranking.Distinct):
             return ScoreTable._of_counts(*found, self.classes, ascending=True)
-        return ScoreTable._of_rows(BinaryRows(*found, None, self.classes), ascending=True)
+        return ScoreTable._of_rows(BinaryRows(*found, None, self.classes), ascending=True, in_order=False)
 
     @property
     def _sums(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -346,18 +348,20 @@ class ScoreTable:
     def with_scores(self, scores: Floats) -> ScoreTable:
         """The same rows with other scores, for example calibrated ones (already checked, same length)."""
         if self._labels is not None:
-            return ScoreTable._of_rows(BinaryRows(scores, self._labels, self._weights, self.classes))
+            rows = BinaryRows(scores, self._labels, self._weights, self.classes)
+            return ScoreTable._of_rows(rows, in_order=self._in_order)
         return ScoreTable._of_counts(scores, *self._sums, self.classes)
 
     def _at(self, places: Any) -> ScoreTable:
         """The table of some of the entries."""
         if self._labels is not None:
             weights = None if self._weights is None else self._weights[places]
-            return ScoreTable._of_rows(BinaryRows(self.scores[places], self._labels[places], weights, self.classes))
+            rows = BinaryRows(self.scores[places], self._labels[places], weights, self.classes)
+            return ScoreTable._of_rows(rows, in_order=self._in_order)
         scores, positives, negatives = (sums[places] for sums in (self.scores, self.positives, self.negatives))
         given = (vars(self).get("rows"), vars(self).get("squared_weights"))
-        rows, squares = (None if sums is None else sums[places] for sums in given)
-        return ScoreTable._of_counts(scores, positives, negatives, rows, squares, self.classes)
+        counts, squares = (None if sums is None else sums[places] for sums in given)
+        return ScoreTable._of_counts(scores, positives, negatives, counts, squares, self.classes)
 
     def __add__(self, other: object) -> ScoreTable:
         """The table of both sets of rows together."""
@@ -365,7 +369,7 @@ class ScoreTable:
             return NotImplemented
         classes = _joint_classes(self.classes, other.classes)
         scores = np.concatenate([self.scores, other.scores])
-        if self._labels is not None and other._labels is not None and not (self._ascending or other._ascending):
+        if self._labels is not None and other._labels is not None and self._in_order and other._in_order:
             labels = np.concatenate([self._labels, other._labels])
             weighted = self._weights is not None or other._weights is not None
             weights = np.concatenate([self.weight, other.weight]) if weighted else None

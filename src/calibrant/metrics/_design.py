@@ -46,7 +46,7 @@ def design_of(table: ScoreTable, groups: Any, sample_weight: Any, what: str) -> 
     """The design of a table of rows with a column of groups, or without."""
     if groups is None:
         return Design(table, table.distinct, None)
-    if table._labels is None or table._ascending:
+    if not table._in_order:
         raise InputError(
             f"{what}: groups need rows, (y_true, y_prob): a ScoreTable no longer knows whose rows it holds."
         )

@@ -84,7 +84,7 @@ class LazyClasses:
         weight = nw.col("weight")
         hit = nw.when(nw.col("hit")).then(weight).otherwise(nw.lit(0.0))
         whole = rows.select("score", "weight", hit=hit, square=weight * weight)
-        return added_up(whole, self.n_rows, (0, 1), max_distinct)
+        return added_up(whole, self.n_rows, (0, 1), max_distinct, weighted=True)
 
 
 def lazy_classes(frame: Any, n_rows: int, classes: tuple[Label, ...]) -> LazyClasses:

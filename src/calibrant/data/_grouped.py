@@ -60,7 +60,8 @@ def read_lazy(
     values, as_they_are = _lazy.usable_labels(found.get_column("label"), known)
     codes, classes = _checks.binary_labels(values, pos_label, None, f"label column {names['label']!r}")
     positive = [value for value, code in zip(as_they_are, codes) if code]
-    return added_up(_complete(rows, positive), total["rows"], classes, max_distinct)
+    weighted = names["weight"] is not None
+    return added_up(_complete(rows, positive), total["rows"], classes, max_distinct, weighted)
 
 
 def _plain_rows(frame: Any, wanted: dict[str, Hashable]) -> nw.LazyFrame[Any] | None:
@@ -118,11 +119,17 @@ def _complete(rows: nw.LazyFrame[Any], positive: list[Any]) -> nw.LazyFrame[Any]
     return kept.select("score", "weight", hit=nw.when(hit).then(weight).otherwise(nw.lit(0.0)), square=weight * weight)
 
 
-def added_up(rows: nw.LazyFrame[Any], most_rows: int, classes: tuple[Label | None, Label], max_distinct: int) -> Sums:
-    """The sums by score of rows as `_complete` makes them, of which there are at most `most_rows`."""
+def added_up(
+    rows: nw.LazyFrame[Any], most_rows: int, classes: tuple[Label | None, Label], max_distinct: int, weighted: bool
+) -> Sums:
+    """The sums by score of rows as `_complete` makes them, of which there are at most `most_rows`.
+
+    Where every row counts once, the engine adds up two columns instead of four.
+    """
     import narwhals as nw
 
-    sums = (nw.col("hit").sum(), nw.col("weight").sum(), nw.len().alias("rows"), nw.col("square").sum())
+    added = ("hit", "weight", "square") if weighted else ("hit",)
+    sums = (nw.len().alias("rows"), *(nw.col(name).sum() for name in added))
     table, cells = None, None
     if most_rows <= max_distinct or not surely_more(rows, max_distinct):
         table = rows.group_by("score").agg(*sums).head(max_distinct + 1).collect()
@@ -132,11 +139,11 @@ def added_up(rows: nw.LazyFrame[Any], most_rows: int, classes: tuple[Label | Non
         table = moved.group_by("cell").agg(nw.col("moment").sum(), *sums).collect()
         warn_of_cells(len(table), max_distinct, cells.width, MORE)
     numbers = {name: column_array(table.get_column(name), name).astype(np.float64) for name in table.columns}
-    weight, hit = numbers["weight"], numbers["hit"]
+    hit, count = numbers["hit"], numbers["rows"]
+    weight, square = numbers.get("weight", count), numbers.get("square", count)
     scores = mean_scores(cells, numbers["cell"], numbers["moment"], weight) if cells else numbers["score"]
-    _checks.weight_total(float(weight.sum()), float(numbers["rows"].sum()))
-    misses = np.maximum(weight - hit, 0.0)
-    return Sums(scores + 0.0, hit, misses, numbers["rows"], numbers["square"], classes)
+    _checks.weight_total(float(weight.sum()), float(count.sum()))
+    return Sums(scores + 0.0, hit, np.maximum(weight - hit, 0.0), count, square, classes)
 
 
 def surely_more(rows: nw.LazyFrame[Any], most: int) -> bool:

@@ -66,8 +66,7 @@ class ScoreTable:
     _labels: Bytes | None
     _weights: Floats | None
     _ascending: bool
-    _in_order: bool
-    """Whether the entries are rows in the order in which they came, as a column of groups has them."""
+    _in_order: bool  # whether entries are rows in the order in which they came, as a column of groups has them
 
     @classmethod
     def from_arrays(cls, scores: Any, y: Any, sample_weight: Any = None, pos_label: Label | None = None) -> ScoreTable:
@@ -110,8 +109,7 @@ class ScoreTable:
         20
         """
         scores, positives, negatives = read_counts(scores, positives, negatives)
-        total = positives + negatives
-        return cls._of_counts(scores + 0.0, positives, negatives, total, total, (0, 1))
+        return cls._of_counts(scores + 0.0, positives, negatives, None, None, (0, 1))
 
     @classmethod
     def from_frame(
@@ -348,20 +346,19 @@ class ScoreTable:
     def with_scores(self, scores: Floats) -> ScoreTable:
         """The same rows with other scores, for example calibrated ones (already checked, same length)."""
         if self._labels is not None:
-            rows = BinaryRows(scores, self._labels, self._weights, self.classes)
-            return ScoreTable._of_rows(rows, in_order=self._in_order)
+            return self._of_rows(BinaryRows(scores, self._labels, self._weights, self.classes), in_order=self._in_order)
         return ScoreTable._of_counts(scores, *self._sums, self.classes)
 
     def _at(self, places: Any) -> ScoreTable:
         """The table of some of the entries."""
         if self._labels is not None:
             weights = None if self._weights is None else self._weights[places]
-            rows = BinaryRows(self.scores[places], self._labels[places], weights, self.classes)
-            return ScoreTable._of_rows(rows, in_order=self._in_order)
+            kept = BinaryRows(self.scores[places], self._labels[places], weights, self.classes)
+            return self._of_rows(kept, in_order=self._in_order)
         scores, positives, negatives = (sums[places] for sums in (self.scores, self.positives, self.negatives))
         given = (vars(self).get("rows"), vars(self).get("squared_weights"))
-        counts, squares = (None if sums is None else sums[places] for sums in given)
-        return ScoreTable._of_counts(scores, positives, negatives, counts, squares, self.classes)
+        rows, squares = (None if sums is None else sums[places] for sums in given)
+        return ScoreTable._of_counts(scores, positives, negatives, rows, squares, self.classes)
 
     def __add__(self, other: object) -> ScoreTable:
         """The table of both sets of rows together."""
@@ -385,8 +382,7 @@ class ScoreTable:
         return len(self.scores)
 
     def __repr__(self) -> str:
-        known = self._ascending or "distinct" in self.__dict__
-        distinct = f", {len(self.distinct):,} distinct scores" if known else ""
+        distinct = f", {len(self.distinct):,} distinct scores" if self._ascending or "distinct" in vars(self) else ""
         weight = "" if self.total_weight == self.n_rows else f", total weight {self.total_weight:,.6g}"
         return (
             f"ScoreTable({_checks.plural(self.n_rows, 'row')}{distinct}{weight}, prevalence {self.prevalence:.4g}, "

@@ -193,3 +193,15 @@ def test_rows_of_probabilities_given_as_logits_are_named(kind: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kind(from_logits=True).fit(np.log(p), y)
+
+
+@pytest.mark.parametrize("make", [ca.TemperatureScaling, ca.VectorScaling, ca.DirichletCalibration])
+def test_a_class_that_came_with_probability_0_is_named(make):
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=400)
+    votes = rng.multinomial(20, np.full(4, 0.25), size=400) + 20 * np.eye(4, dtype=int)[y]
+    votes[:3, :] = 0
+    votes[np.arange(3), (y[:3] + 1) % 4] = 40
+    with pytest.warns(DataWarning, match=r"In 3 of 400 rows the class that came has the probability 0"):
+        make().fit(votes / votes.sum(axis=1, keepdims=True), y)
+    make().fit((votes + 1) / (votes.sum(axis=1, keepdims=True) + 4), y)

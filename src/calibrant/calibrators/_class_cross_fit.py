@@ -7,6 +7,7 @@ May import NumPy, scikit-learn's clone, `calibrant.data`, `calibrant._parameters
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from calibrant._checks import Floats
 from calibrant._parameters import generator
 from calibrant.calibrators._auto_classes import _deal, _order
 from calibrant.data._arrays import ClassRows
-from calibrant.errors import InputError
+from calibrant.errors import DataWarning, InputError
 
 MANY_CELLS = 2**21
 """With more cells than this two folds are enough: half of the rows make nearly the map of all."""
@@ -68,7 +69,10 @@ def cross_fitted_probabilities(calibrator: Any, rows: ClassRows, n_folds: int = 
     out = np.empty(rows.scores.shape)
     for number in range(n_folds):
         held = order[fold == number]
-        out[held] = refit(calibrator, rows, order[fold != number]).map_(rows.scores[held])
+        with warnings.catch_warnings():  # a sign of misuse is given for all rows, not fold by fold
+            warnings.simplefilter("ignore", DataWarning)
+            fitted = refit(calibrator, rows, order[fold != number])
+        out[held] = fitted.map_(rows.scores[held])
     return out
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from calibrant import _checks
 from calibrant.data import ScoreTable
+from calibrant.data._arrays import ClassRows
 from calibrant.errors import DataWarning
 
 SAMPLE = 2_000
@@ -114,6 +115,20 @@ def warn_if_no_logits(scores: NDArray[np.floating]) -> None:
         if len(rows) == 0 or rows.min() < 0 or np.abs(rows.sum(axis=1) - 1).max() > _checks.ROW_SUM_TOLERANCE:
             return
     warnings.warn(NO_LOGITS, DataWarning, stacklevel=4)
+
+
+def warn_of_certain_errors(rows: ClassRows) -> None:
+    """Say that a class came whose probability was 0, which unpenalised fits of many classes pay for in all rows."""
+    count = int(np.count_nonzero(rows.scores[np.arange(len(rows.labels)), rows.labels] == 0))
+    if count:
+        warnings.warn(
+            f"In {count:,} of {_checks.plural(len(rows.labels), 'row')} the class that came has the probability 0. Each "
+            f"of them counts 87 in the log loss, so a few bend the whole map. Shares of votes (trees, neighbours) say 0 "
+            f"for none of so many: give (votes + 1) / (all votes + classes), or scores before rounding. "
+            f"StructuredVectorScaling bends least.",
+            DataWarning,
+            stacklevel=4,
+        )
 
 
 def _of_few_values(distinct: ScoreTable, step: int | None) -> Iterator[str]:

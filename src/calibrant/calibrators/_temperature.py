@@ -23,7 +23,7 @@ from calibrant._kernels.temperature import NO_SIGNAL, TOO_SHARP, fit_temperature
 from calibrant._parameters import Flag, Rule, Sequenced, optional
 from calibrant.calibrators._base import BinaryCalibrator, forget
 from calibrant.calibrators._class_stream import Blocks, open_stream
-from calibrant.calibrators._misuse import warn_if_no_logits
+from calibrant.calibrators._misuse import warn_if_no_logits, warn_of_certain_errors
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import array_of, read_class_rows
 from calibrant.data._log_odds import fit_log_odds, log_odds_ends
@@ -121,6 +121,8 @@ class TemperatureScaling(BinaryCalibrator):
         rows = read_class_rows(scores, y, sample_weight, self.classes, reads=self._reads, keep_float32=True)
         if self.from_logits:
             warn_if_no_logits(rows.scores)
+        else:
+            warn_of_certain_errors(rows)
         forget(self)
         return self._fit_rows(ClassBlocks(rows.scores, rows.labels, rows.weights, self.from_logits), rows.classes)
 

@@ -122,8 +122,8 @@ def warn_of_certain_errors(rows: ClassRows) -> None:
     count = int(np.count_nonzero(rows.scores[np.arange(len(rows.labels)), rows.labels] == 0))
     if count:
         warnings.warn(
-            f"In {count:,} of {_checks.plural(len(rows.labels), 'row')} the class that came has the probability 0. Each "
-            f"of them counts 87 in the log loss, so a few bend the whole map. Shares of votes (trees, neighbours) say 0 "
+            f"In {count:,} of {_checks.plural(len(rows.labels), 'row')} the class that came has the probability 0. "
+            f"Each counts 87 in the log loss, so a few bend the whole map. Shares of votes (trees, neighbours) say 0 "
             f"for none of so many: give (votes + 1) / (all votes + classes), or scores before rounding. "
             f"StructuredVectorScaling bends least.",
             DataWarning,

@@ -15,6 +15,7 @@ from calibrant import _checks
 from calibrant._checks import Floats
 from calibrant._kernels import mixing, tails
 from calibrant._kernels._dot import dot
+from calibrant._kernels.roots import falling_root
 from calibrant._parameters import Number
 from calibrant.errors import InputError
 from calibrant.priors._shift import class_shares, event_share
@@ -93,8 +94,8 @@ def estimate_prior(
     Notes
     -----
     EM: the maximum of `sum_i w_i log sum_k p_ik pi_k / train_k`, which the iteration of Saerens, Latinne and
-    Decaestecker (2002), eq. 2.9 approaches; found here by Newton steps or bisection, so that it is exact on the border
-    too. Interval of two classes: the priors whose log-likelihood is within half a chi-squared quantile of the maximum
+    Decaestecker (2002), eq. 2.9 approaches; found here by Newton steps or Brent's search, exact on the border too.
+    Interval of two classes: the priors whose log-likelihood is within half a chi-squared quantile of the maximum
     (profile likelihood); of more: normal, from the curvature. It counts the new rows as random, not the probabilities.
     BBSE: the prior for which the mean prediction is what the reference says, `mean(p) = sum_k pi_k E[p | k]` (Lipton,
     Wang, Smola 2018, section 3, with probabilities in place of decisions). Interval: two classes Fieller's, more the
@@ -158,28 +159,16 @@ class _Likelihood:
 
 def _em_two(target: Target, train: Floats, confidence: float) -> _Found:
     likelihood = _Likelihood(target, train)
-    share = _bisect(lambda x: likelihood.slope(x), 0.0, 1.0)
+    share = falling_root(lambda x: likelihood.slope(x), 0.0, 1.0)
     allowed = likelihood.value(share) - tails.chi_squared_quantile(confidence, 1) / 2
-    low = _bisect(lambda x: allowed - likelihood.value(x), 0.0, share) if likelihood.value(0.0) < allowed else 0.0
-    high = _bisect(lambda x: likelihood.value(x) - allowed, share, 1.0) if likelihood.value(1.0) < allowed else 1.0
+    low = falling_root(lambda x: allowed - likelihood.value(x), 0.0, share) if likelihood.value(0.0) < allowed else 0.0
+    high = falling_root(lambda x: likelihood.value(x) - allowed, share, 1.0) if likelihood.value(1.0) < allowed else 1.0
     return _two_shares(share, low, high, "maximum likelihood (EM), profile-likelihood interval")
 
 
 def _two_shares(share: float, low: float, high: float, method: str) -> _Found:
     prior, least, most = (np.array([1 - x, x]) for x in (share, low, high))
     return _Found(prior, least, most, method)
-
-
-def _bisect(falling: Any, low: float, high: float) -> float:
-    """Where a falling function crosses 0; an end of the range when it does not."""
-    if not falling(high) < 0:
-        return high
-    if not falling(low) > 0:
-        return low
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
-    return (low + high) / 2
 
 
 def _em_many(target: Target, train: Floats, confidence: float) -> _Found:

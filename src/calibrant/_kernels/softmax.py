@@ -17,6 +17,8 @@ CELLS = 2**16
 """Cells of a block of columns."""
 LOG_FLOOR = float(np.log(np.float64(np.finfo(np.float32).tiny)))
 
+HALF_OF_LARGEST = float(np.finfo(np.float64).max) / 2
+
 
 def softmax(logits: Floats) -> Floats:
     """Row-wise softmax of (n, K) logits, without overflow."""
@@ -60,7 +62,11 @@ def in_columns(rows: Floats, work: Callable[[Floats], Floats]) -> Floats:
 def softmax_columns(logits: Floats) -> Floats:
     """The softmax of every column, in place."""
     with np.errstate(over="ignore", invalid="ignore"):
-        logits -= logits.max(axis=0)
+        top = logits.max(axis=0)
+        if not np.isfinite(top).all():  # infinity less infinity is no number
+            np.clip(logits, -HALF_OF_LARGEST, HALF_OF_LARGEST, out=logits)
+            top = logits.max(axis=0)
+        logits -= top
     np.exp(logits, out=logits)
     logits /= logits.sum(axis=0)
     return logits

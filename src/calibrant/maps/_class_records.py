@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant._checks import Floats
+from calibrant._checks import LARGEST, Floats
 from calibrant._kernels import softmax
 from calibrant._kernels._one_thread import one_blas_thread
 from calibrant.errors import InputError
@@ -39,6 +39,7 @@ class ClassIdentityMap(ClassMap):
 def _log_columns(scores: Floats, from_logits: bool, beta: float, mix: float) -> Floats:
     """Log-probabilities (K, m) of columns of scores, after the temperature and the mixture."""
     logs = softmax.scaled_columns(scores, from_logits, beta)
+    np.maximum(logs, -LARGEST, out=logs)
     q = np.exp(logs)
     total = q.sum(axis=0)
     if mix == 0:
@@ -46,7 +47,20 @@ def _log_columns(scores: Floats, from_logits: bool, beta: float, mix: float) -> 
         return logs
     q *= (1 - mix) / total
     q += mix / len(q)
-    return np.log(q, out=q)
+    with np.errstate(divide="ignore"):
+        np.log(q, out=q)
+    return np.maximum(q, -LARGEST, out=q)
+
+
+def _product(weights: Floats, logs: Floats, intercepts: Floats) -> Floats:
+    """`weights @ logs + intercepts`; where the product overflows, an infinity of the right sign and never NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        made: Floats = weights @ logs
+        if not np.isfinite(made).all():
+            size, depth = np.abs(weights).max(), np.abs(logs).max()
+            made = (weights / size) @ (logs / depth) * size * depth
+        made += intercepts[:, None]
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +85,9 @@ class VectorScalingMap(ClassMap):
     def _apply_rows(self, scores: Floats) -> Floats:
         def work(columns: Floats) -> Floats:
             logs = _log_columns(columns, self.from_logits, self.beta, self.mix)
-            logs *= self.weights[:, None]
-            logs += self.intercepts[:, None]
+            with np.errstate(over="ignore"):
+                logs *= self.weights[:, None]
+                logs += self.intercepts[:, None]
             return softmax.softmax_columns(logs)
 
         return softmax.in_columns(scores, work)
@@ -103,9 +118,8 @@ class MatrixScalingMap(ClassMap):
 
     def _apply_rows(self, scores: Floats) -> Floats:
         def work(columns: Floats) -> Floats:
-            logs = self.weights @ _log_columns(columns, self.from_logits, self.beta, self.mix)
-            logs += self.intercepts[:, None]
-            return softmax.softmax_columns(logs)
+            logs = _log_columns(columns, self.from_logits, self.beta, self.mix)
+            return softmax.softmax_columns(_product(self.weights, logs, self.intercepts))
 
         with one_blas_thread():
             return softmax.in_columns(scores, work)

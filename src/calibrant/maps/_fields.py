@@ -32,9 +32,9 @@ def vector(low: float = -np.inf, high: float = np.inf, *, rising: bool = False) 
     return _declared("vector", None, low=low, high=high, rising=rising)
 
 
-def matrix() -> Any:
-    """A rectangular table of finite numbers."""
-    return _declared("matrix", None, low=-np.inf, high=np.inf)
+def matrix(low: float = -np.inf, high: float = np.inf) -> Any:
+    """A rectangular table of finite numbers between two ends."""
+    return _declared("matrix", None, low=low, high=high)
 
 
 def parts() -> Any:
@@ -49,6 +49,9 @@ def _declared(form: str, default: Any, **limits: Any) -> Any:
 
 # ---------------------------------------------------------------- checks
 
+LARGEST_TERM = 1e307
+"""Several terms of this size add up to a number still."""
+
 
 def checked_classes(classes: Any) -> tuple[Label | None, ...]:
     """Two or more different labels; the negative one of two may be unknown (None)."""
@@ -58,6 +61,19 @@ def checked_classes(classes: Any) -> tuple[Label | None, ...]:
     if len(listed) < 2 or not fine or any(label != label for label in known) or len(set(listed)) < len(listed):
         raise InputError(f"the classes of a map must be two or more different labels, not {classes!r}.")
     return tuple(listed)
+
+
+def refuse_reversed(**ends: float) -> None:
+    """Refuse a lower end above the upper one; the two are given by name, the lower first."""
+    (low, least), (high, most) = ends.items()
+    if least > most:
+        raise InputError(f"{low} must not exceed {high}, but {low} is {least:g} and {high} is {most:g}.")
+
+
+def refuse_overflow(names: str, *sizes: float) -> None:
+    """Refuse numbers of which some finite score would make infinity less infinity; the sizes are what they make."""
+    if not all(abs(size) <= LARGEST_TERM for size in sizes):
+        raise InputError(f"{names} are too large together: what the map adds up goes beyond {LARGEST_TERM:g}.")
 
 
 def checked_numbers(name: str, limits: Mapping[str, Any], value: Any) -> Any:

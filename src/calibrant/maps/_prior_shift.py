@@ -20,6 +20,8 @@ from calibrant.maps._base import BinaryMap, ClassMap, Map, number, parts, vector
 from calibrant.maps._records import AffineLogitMap, IdentityMap, PlattMap, StepMap, TemperatureMap
 from calibrant.maps._smooth import BetaMap, QuadraticLogitMap, SplineMap
 
+MOST_RATIO = 1e300
+
 
 def shift_odds(p: Floats, up: float, down: float) -> Floats:
     """`p up / (p up + (1 - p) down)`: probabilities after the weights of the two classes changed."""
@@ -40,6 +42,12 @@ def _only_part(record: PriorShiftMap | ClassPriorShiftMap) -> Map:
     if part.classes != record.classes:
         raise InputError("the part must have the classes of the map.")
     return part
+
+
+def _refuse_far_apart(ratios: Floats) -> None:
+    """Refuse ratios of shares whose products with probabilities would vanish or overflow."""
+    if ratios.min() < 1 / MOST_RATIO or ratios.max() > MOST_RATIO:
+        raise InputError(f"train_prior and new_prior must not differ by a factor beyond {MOST_RATIO:g}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +72,7 @@ class PriorShiftMap(BinaryMap):
         _only_part(self)
         if not (0 < self.train_prior < 1 and 0 < self.new_prior < 1):
             raise InputError("train_prior and new_prior must lie strictly between 0 and 1.")
+        _refuse_far_apart(np.array([self.new_prior / self.train_prior]))
 
     @property
     def reads(self) -> str:
@@ -95,6 +104,8 @@ class ClassPriorShiftMap(ClassMap):
             prior = getattr(self, name)
             if len(prior) != len(self.classes) or prior.min() <= 0 or abs(float(prior.sum()) - 1) > 1e-9:
                 raise InputError(f"{name} must hold a share above 0 for every class, and they must sum to 1.")
+        with np.errstate(over="ignore"):
+            _refuse_far_apart(self.new_prior / self.train_prior)
 
     @property
     def reads(self) -> str:

@@ -15,6 +15,7 @@ from calibrant._kernels import isotonic, likelihood, softmax
 from calibrant.data._log_odds import class_log_odds
 from calibrant.errors import InputError
 from calibrant.maps._base import BinaryMap, ClassMap, Map, flag, number, parts, vector
+from calibrant.maps._fields import refuse_reversed
 
 FARTHEST = 88.0
 """Beyond any log-odds, whose logarithms have a floor at -87.34."""
@@ -69,6 +70,10 @@ class AffineLogitMap(BinaryMap):
     from_logits: bool = flag(default=False)
     lowest: float = number(default=-FARTHEST)
     highest: float = number(default=FARTHEST)
+
+    def _validate(self) -> None:
+        super()._validate()
+        refuse_reversed(lowest=self.lowest, highest=self.highest)
 
     @property
     def reads(self) -> str:
@@ -169,6 +174,10 @@ class TemperatureMap(Map):
     from_logits: bool = flag(default=False)
     lowest: float = number(default=-FARTHEST)
     highest: float = number(default=FARTHEST)
+
+    def _validate(self) -> None:
+        super()._validate()
+        refuse_reversed(lowest=self.lowest, highest=self.highest)
 
     @property
     def reads(self) -> str:

@@ -15,6 +15,7 @@ from calibrant._checks import Floats
 from calibrant._kernels import likelihood, softmax, spline
 from calibrant.errors import InputError
 from calibrant.maps._base import BinaryMap, flag, number, vector
+from calibrant.maps._fields import refuse_overflow, refuse_reversed
 from calibrant.maps._records import FARTHEST, read_log_odds
 
 
@@ -31,6 +32,14 @@ class QuadraticLogitMap(BinaryMap):
     from_logits: bool = flag(default=False)
     lowest: float = number(default=-FARTHEST)
     highest: float = number(default=FARTHEST)
+
+    def _validate(self) -> None:
+        super()._validate()
+        refuse_reversed(low=self.low, high=self.high)
+        refuse_reversed(lowest=self.lowest, highest=self.highest)
+        end, linear, square = max(abs(self.low), abs(self.high)), abs(self.linear), abs(self.square)
+        height, slope = abs(self.intercept) + (linear + square * end) * end, linear + 2 * square * max(end, 1.0)
+        refuse_overflow("intercept, linear, square, low and high", end, height, slope)
 
     @property
     def reads(self) -> str:
@@ -86,6 +95,12 @@ class SplineMap(BinaryMap):
             raise InputError("there must be a value and a second derivative for each of two or more knots.")
         if self.curvatures[0] != 0 or self.curvatures[-1] != 0:
             raise InputError("the second derivatives at the outer knots must be 0.")
+        refuse_reversed(lowest=self.lowest, highest=self.highest)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bend = np.diff(self.knots) ** 2 * np.maximum(np.abs(self.curvatures).max(), 1.0)
+            ends = spline.end_slopes(self.knots, self.values, self.curvatures)
+            sizes = [*ends, *bend, *self.knots, *self.values]
+        refuse_overflow("knots, values and curvatures", *map(float, sizes))
 
     @property
     def reads(self) -> str:

@@ -21,6 +21,9 @@ from calibrant.errors import InputError
 from calibrant.maps._base import BinaryMap, ClassMap, Map, matrix, number, parts, vector
 from calibrant.maps._records import StepMap
 
+FARTHEST_POINT = 1e300
+"""Of a split point; sums of two must be numbers."""
+
 
 @dataclass(frozen=True, eq=False)
 class RowMap(Map):
@@ -86,24 +89,26 @@ class TreeMap(RowMap):
     """
 
     kind: ClassVar[str] = "tree"
-    points: Floats = vector()
+    points: Floats = vector(-FARTHEST_POINT, FARTHEST_POINT)
     children: Floats = vector(-1)
-    leaves: Floats = matrix()
+    leaves: Floats = matrix(0, 1)
 
     def _validate(self) -> None:
         k, n_leaves = len(self.classes), len(self.leaves)
         if self.leaves.shape[1:] != (k,) or len(self.points) != len(self.children) or len(self.points) % k:
             raise InputError("there must be a number for every split and class, and for every leaf and class.")
-        if self.leaves.min() < 0 or np.abs(self.leaves.sum(axis=1) - 1).max() > 1e-9:
-            raise InputError("the probabilities of every leaf must be at least 0 and sum to 1.")
+        if np.abs(self.leaves.sum(axis=1) - 1).max() > 1e-9:
+            raise InputError("the probabilities of every one of the leaves must sum to 1.")
         n_splits = len(self.points) // k
+        if np.any(self.children != np.round(self.children)) or np.any(self.children.reshape(-1, k).max(axis=1) < 0):
+            raise InputError("children must be whole numbers, and every split must have one child or more.")
         named = np.sort(self.children[self.children >= 0])
         if not np.array_equal(named, np.arange(1, n_splits + n_leaves) if n_splits else []):
-            raise InputError("every split but the first, and every leaf, must be the child of one split.")
+            raise InputError("children: every split but the first, and every leaf, must be the child of one split.")
         parents = np.repeat(np.arange(n_splits), k)
         inner = (self.children >= 0) & (self.children < n_splits)
         if np.any(self.children[inner] <= parents[inner]) or (n_splits == 0 and n_leaves != 1):
-            raise InputError("a split must come after the split that it is a child of.")
+            raise InputError("children: a split must come after the split that it is a child of.")
 
     @cached_property
     def split_points(self) -> Floats:

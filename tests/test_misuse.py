@@ -182,7 +182,11 @@ def test_probabilities_given_as_logits_are_named(kind: Any, n: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [ca.TemperatureScaling, ca.VectorScaling, ca.StructuredMatrixScaling, ca.AutoCalibrator]
+    "kind",
+    [
+        *(ca.TemperatureScaling, ca.VectorScaling, ca.StructuredMatrixScaling, ca.AutoCalibrator),
+        lambda **given: ca.OneVsRest(ca.AffineLogit(**given)),
+    ],
 )
 def test_rows_of_probabilities_given_as_logits_are_named(kind: Any) -> None:
     rng = np.random.default_rng(0)
@@ -205,3 +209,16 @@ def test_a_class_that_came_with_probability_0_is_named(make):
     with pytest.warns(DataWarning, match=r"In 3 of 400 rows the class that came has the probability 0"):
         make().fit(votes / votes.sum(axis=1, keepdims=True), y)
     make().fit((votes + 1) / (votes.sum(axis=1, keepdims=True) + 4), y)
+
+
+@pytest.mark.parametrize("kind", [ca.TemperatureScaling, ca.VectorScaling, ca.StructuredMatrixScaling])
+def test_blocks_of_probabilities_given_as_logits_are_named_once(kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 2000)
+    y = (rng.random((2000, 1)) > p.cumsum(axis=1)[:, :2]).sum(axis=1)
+    with pytest.warns(DataWarning, match="are read as logits: leave from_logits=True out") as said:
+        kind(from_logits=True).fit_blocks([(p[:1500], y[:1500]), (p[1500:], y[1500:])])
+    assert len(said) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kind(from_logits=True).fit_blocks([(p[:1500], y[:1500]), (np.log(p[1500:]), y[1500:])])

@@ -1,11 +1,12 @@
 """Rows of K classes that come block by block, pass after pass: checked, counted once, and never held together.
 
 Invariant: every pass gives the same number of rows as the first; rows of weight 0 are absent.
-May import NumPy, the kernels, `calibrant.data`, `calibrant._checks` and `calibrant.errors`.
+May import NumPy, the kernels, `calibrant.data`, `calibrant._checks`, `_misuse` and `calibrant.errors`.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 from calibrant import _checks
 from calibrant._checks import Label
 from calibrant._kernels.class_blocks import ClassStream, Piece
+from calibrant.calibrators._misuse import NO_LOGITS, are_probabilities
 from calibrant.data._arrays import aligned, array_of
-from calibrant.errors import InputError, InputTypeError
+from calibrant.errors import DataWarning, InputError, InputTypeError
 
 Blocks: TypeAlias = Callable[[], Iterable[tuple[Any, ...]]] | Iterable[tuple[Any, ...]]
 """What gives (scores, y) or (scores, y, sample_weight), the same ones each time: a function, or a list."""
@@ -31,15 +33,18 @@ def open_stream(
             "blocks must be a function that gives an iterator over (scores, y) blocks, or a list of them: it is gone "
             "through several times, and an iterator can be only once."
         )
-    width, size, total, weighted = 0, 0, 0.0, 0
+    width, size, total, weighted, no_logits = 0, 0, 0.0, 0, from_logits
     for scores, labels, weights in _checked(blocks, classes, from_logits):
         width, size = scores.shape[1], size + len(labels)
         total += float(len(labels)) if weights is None else float(weights.sum())
         weighted += 0 if weights is None else len(labels)
+        no_logits = no_logits and are_probabilities(scores)
     if size == 0:
         raise InputError("blocks gave no row of weight above 0: there is nothing to learn from.")
     if weighted:
         _checks.weight_total(total, size)
+    if no_logits:
+        warnings.warn(NO_LOGITS, DataWarning, stacklevel=3)
 
     def pieces() -> Iterator[Piece]:
         seen = 0

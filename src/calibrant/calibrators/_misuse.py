@@ -109,12 +109,18 @@ def _no_logits(rising: NDArray[np.float64], reads: str) -> bool:
     return reads == "logit" and bool(rising[0] >= 0 and rising[-1] <= 1) and len(rising) > 2
 
 
-def warn_if_no_logits(scores: NDArray[np.floating]) -> None:
-    """Say that rows of logits are rows of probabilities: no score is outside [0, 1], and each row sums to 1."""
+def are_probabilities(scores: NDArray[np.floating]) -> bool:
+    """Whether no score is outside [0, 1], and each row sums to 1."""
     for rows in (scores[:ENOUGH_TO_JUDGE], scores):  # a few first: logits show it there
         if len(rows) == 0 or rows.min() < 0 or np.abs(rows.sum(axis=1) - 1).max() > _checks.ROW_SUM_TOLERANCE:
-            return
-    warnings.warn(NO_LOGITS, DataWarning, stacklevel=4)
+            return False
+    return True
+
+
+def warn_if_no_logits(scores: NDArray[np.floating]) -> None:
+    """Say that rows of logits are rows of probabilities."""
+    if are_probabilities(scores):
+        warnings.warn(NO_LOGITS, DataWarning, stacklevel=4)
 
 
 def warn_of_certain_errors(rows: ClassRows) -> None:

@@ -1,7 +1,7 @@
 """One binary calibrator per class, then rows divided by their sum.
 
 The division is not a calibrated operation: each column is calibrated on its own before it, not after.
-May import scikit-learn's clone, NumPy, `calibrant.maps`, `calibrant.data` and `calibrant.calibrators._base`.
+May import scikit-learn's clone, NumPy, `calibrant.maps`, `calibrant.data`, `_base` and `_misuse`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sklearn.base import clone
 from calibrant._checks import Floats
 from calibrant._parameters import Instance, Rule, Sequenced, optional
 from calibrant.calibrators._base import BinaryCalibrator, Calibrator, forget
+from calibrant.calibrators._misuse import warn_if_no_logits
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows, ClassRows, read_class_rows
 from calibrant.data._log_odds import class_log_odds
@@ -92,6 +93,7 @@ class OneVsRest(Calibrator):
         reads = self.calibrator._reads
         rows = read_class_rows(scores, y, sample_weight, self.classes, reads=reads)
         if reads == "logit":
+            warn_if_no_logits(rows.scores)
             rows = rows._replace(scores=class_log_odds(rows.scores))
         forget(self)
         self.calibrators_ = [self._fit_class(rows, k) for k in range(rows.scores.shape[1])]

@@ -5,6 +5,7 @@ May import every layer below, and the modules of this folder.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 from calibrant.cli import _console, _methods
 from calibrant.cli._fit import choose
 from calibrant.cli._reading import Request, command, range_of, read_rows, refuse_a_few_outside
-from calibrant.cli._words import number, rows_read
+from calibrant.cli._words import for_command_line, number, rows_read
 from calibrant.data._output import output_target
 from calibrant.view import ClassReport, Report, build_report
+from calibrant.view._report import IN_A_FOLD
 
 DEFAULT_PAGE = Path("report.html")
 DEMO_TITLE = "calibrant demo: is it an 8?"
@@ -54,6 +56,7 @@ def run_report(
         )
         if page is not None:
             report.to_html(page, force=force)
+    tell_notes(report.map.notes)
     if as_json:
         _console.show_raw(report.to_json().rstrip("\n"))
         return
@@ -62,6 +65,13 @@ def run_report(
     _console.show("", f"Page written to {page}.")
     if report.headline.verdict in ("use-map", "small-gain"):
         _console.show("To fit the map and write it:", f"  {_fit_command(request, method)}")
+
+
+def tell_notes(notes: Sequence[str]) -> None:
+    """What the fit to all rows had to say; what those of the folds said is on the page."""
+    for note in notes:
+        if not note.startswith(IN_A_FOLD):
+            _console.note(for_command_line(note))
 
 
 def _fit_command(request: Request, method: _methods.Method | None) -> str:

@@ -29,7 +29,7 @@ from calibrant.view import _class_measured, _curves
 from calibrant.view._class_findings import ClassData, ClassEvidence, ClassHeadline, class_headline
 from calibrant.view._class_map_card import ClassMapCard, class_map_card
 from calibrant.view._class_sums import ClassSums, sums_of_rows
-from calibrant.view._report import DEFAULT_TITLE, Method, noting
+from calibrant.view._report import DEFAULT_TITLE, IN_A_FOLD, Method, noting
 from calibrant.view._report_input import seed_text
 
 FORMAT = "calibrant report of classes"
@@ -234,7 +234,7 @@ def _fit(calibrator: Any, rows: ClassRows, n_folds: int, random_state: Any) -> t
 
 def all_notes(notes: list[str], of_folds: list[str]) -> list[str]:
     """What the fit to all rows said, and what the fits of the folds said beside it."""
-    return notes + [f"In a fold: {text}" for text in of_folds if text not in notes]
+    return notes + [IN_A_FOLD + text for text in of_folds if text not in notes]
 
 
 # ---------------------------------------------------------------- judging

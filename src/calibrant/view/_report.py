@@ -292,7 +292,10 @@ def _fit(calibrator: BinaryCalibrator, table: ScoreTable, n_folds: int, random_s
     if folds < 2:
         return _Fits(fitted, None, None, notes)
     after, more = noting(lambda: cross_fitted_table(calibrator, table, folds, random_state).distinct)
-    return _Fits(fitted, after, folds, notes + [f"In a fold: {text}" for text in more if text not in notes])
+    return _Fits(fitted, after, folds, notes + [IN_A_FOLD + text for text in more if text not in notes])
+
+
+IN_A_FOLD = "In a fold: "
 
 
 def noting(work: Callable[[], Any]) -> tuple[Any, list[str]]:

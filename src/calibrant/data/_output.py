@@ -1,7 +1,7 @@
 """Output files: written beside their place, then renamed, so that a half-written file never has the final name.
 
 Invariant: `path` either keeps what it held or holds the whole new content, also after an interruption or a full disk.
-May import the standard library and `calibrant.errors`.
+May import the standard library, `calibrant.errors` and, for inputs of several files, `_source`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def output_target(
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise InputError(f"The output {shown} cannot be the name of a file: give another name.")
     target = Path(os.path.realpath(path))
-    if any(given is not None and Path(os.path.realpath(given)) == target for given in inputs):
+    if any(_reads(given, target) for given in inputs if given is not None):
         raise InputError(f"The output {shown} is also the input, which would be lost: give another name.")
     try:
         kind = target.stat().st_mode
@@ -67,6 +67,17 @@ def output_target(
     if not target.parent.is_dir():
         raise InputError(f"The folder of the output {shown} does not exist: create {str(target.parent)!r} first.")
     return target
+
+
+def _reads(given: str | os.PathLike[str], target: Path) -> bool:
+    """Whether an input is the file, or a folder or pattern that holds it."""
+    if not isinstance(given, str | os.PathLike) or Path(os.path.realpath(given)) == target:
+        return isinstance(given, str | os.PathLike)
+    if os.path.isfile(given) or not target.is_file():
+        return False
+    from calibrant.data._source import files_of
+
+    return any(Path(os.path.realpath(part)) == target for part in files_of(given))
 
 
 def _publish(temporary: Path, target: Path, path: str | os.PathLike[str], force: bool) -> None:

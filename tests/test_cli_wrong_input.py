@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from calibrant.cli import _apply
 from calibrant.cli._words import for_command_line, number, percent
+from calibrant.maps import ClassIdentityMap, PlattMap, StepMap
 from cli_runs import ASK, run, write, write_scores
 
 
@@ -55,6 +57,26 @@ WRONG = {
         (*FIT, "--metod", "platt"),
         "No such option: --metod.* Try 'calibrant fit --help'",
     ),
+    **{
+        f"empty {option}": ("p,y\n.1,0\n.2,1\n", ("report", "in.csv", *ASK, option, " "), f"{option} must be a name")
+        for option in ("--score", "--label", "--weight", "--group", "--scores", "--classes")
+    },
+    "empty name in evaluate": ("p,y\n.1,0\n", ("evaluate", "in.csv", *ASK, "--weight", ""), "--weight must be a name"),
+    "empty name in threshold": ("p,y\n.1,0\n", ("threshold", "in.csv", "--score", ""), "--score must be a name"),
+    "empty name in monitor": ("p,y\n.1,0\n", ("monitor", "s.json", "in.csv", "--label", ""), "--label must be a name"),
+    "empty name of a new column": (
+        "p,y\n.1,0\n",
+        ("apply", "map.json", "in.csv", "--score", "p", "--as", "", "-o", "out.csv"),
+        "--as must be a name, but it is empty",
+    ),
+    **{
+        f"empty {option} in export": (
+            None,
+            ("export", "map.json", "--to", "sql", option, ""),
+            f"{option} must be a name",
+        )
+        for option in ("--score", "--scores", "--table", "--keep")
+    },
     "no argument": (None, ("fit",), "Missing argument 'SCORES'"),
     "no command": (None, ("calibrate",), "No such command 'calibrate'"),
     "no group": (
@@ -221,3 +243,54 @@ def test_an_output_that_is_an_input_is_never_written(words: tuple[str, ...]) -> 
     assert done.code == 2
     assert "is also the input, which would be lost" in done.err.replace("\n", " ")
     assert (Path("scores.csv").read_bytes(), Path("map.json").read_bytes()) == before
+
+
+INPUTS = {
+    "itself": ("in/a.csv", "in/a.csv"),
+    "a roundabout name": ("in/a.csv", "in/../in/./a.csv"),
+    "an absolute name": ("in/a.csv", "{here}/in/a.csv"),
+    "a link to the input": ("in/a.csv", "link.csv"),
+    "an input that is a link": ("link.csv", "in/a.csv"),
+    "a linked folder": ("in/a.csv", "folder/a.csv"),
+    "a part of a folder": ("in", "in/a.csv"),
+    "a part of a linked folder": ("folder", "in/b.csv"),
+    "a part of a pattern": ("in/*.csv", "in/b.csv"),
+    "a part of a deep pattern": ("**/b.csv", "in/b.csv"),
+}
+WRITING = {
+    "apply": ("apply", "map.json", "{}", "--score", "p", "--as", "q"),
+    "apply by blocks": ("apply", "steps.json", "{}", "--score", "p", "--as", "q"),
+    "apply of classes": ("apply", "classes.json", "{}", "--scores", "p,p2,p3", "--as", "q"),
+    "fit": ("fit", "{}", *ASK),
+    "fit of classes": ("fit", "{}", "--scores", "p,p2,p3", "--label", "y"),
+    "report": ("report", "{}", *ASK),
+}
+
+
+@pytest.mark.parametrize("place", INPUTS)
+@pytest.mark.parametrize("command", WRITING)
+def test_a_file_that_is_read_is_never_written(command: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, output = INPUTS[place]
+    Path("in").mkdir()
+    for name in ("in/a.csv", "in/b.csv"):
+        write(name, {"p": [0.1, 0.7], "p2": [0.2, 0.1], "p3": [0.7, 0.2], "y": [0, 1]})
+    Path("link.csv").symlink_to("in/a.csv")
+    Path("folder").symlink_to("in")
+    StepMap((0, 1), [0.5], [0.2, 0.6]).save("steps.json")
+    PlattMap((0, 1), 1.0, 0.0).save("map.json")
+    ClassIdentityMap(("p", "p2", "p3")).save("classes.json")
+    monkeypatch.setattr(_apply, "LONG", 100)
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    words = [word.format(given) for word in WRITING[command]]
+    done = run(*words, "-o", output.format(here=Path().absolute()), "--force")
+    assert done.code == 2
+    assert "is also the input, which would be lost: give another name" in done.err.replace("\n", " ")
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+    if command.startswith("apply"):
+        assert run(*words, "-o", "in/new.csv").code == 0
+        assert run(*words, "-o", "in/new.csv", "--force").code == (0 if place in given_once() else 2)
+
+
+def given_once() -> list[str]:
+    """Inputs that are one file, to which a new file in the folder is nothing."""
+    return [place for place, (given, _) in INPUTS.items() if given.endswith(".csv") and "*.csv" not in given]

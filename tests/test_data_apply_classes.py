@@ -84,18 +84,18 @@ def test_missing_scores_are_refused_or_kept_empty() -> None:
     assert Path("out.csv").read_text().splitlines()[2] == "2,,.5,.5,,,"
 
 
-def test_cells_that_are_no_numbers_and_errors_of_the_map_say_where() -> None:
+def test_cells_that_are_no_numbers_say_where_and_errors_of_the_map_are_passed_on() -> None:
     Path("in.csv").write_text("a,b,c\n.5,.2,.3\n.1,high,.3\n")
     with pytest.raises(ColumnError, match="'high' in data row 2"):
         applied("in.csv", "out.csv", missing="keep")
 
     def refusing(scores: np.ndarray) -> np.ndarray:
         if (scores > 1).any():
-            raise InputError("too large.")
+            raise InputError("too large in data row 2.")
         return scores
 
     Path("in.csv").write_text("a,b,c\n.5,.2,.3\n.1,7,.3\n")
-    with pytest.raises(InputError, match="In data row 2: too large"):
+    with pytest.raises(InputError, match=r"^too large in data row 2\.$"):
         apply_rows("in.csv", "out.csv", rows_map=refusing, columns=COLUMNS, new_columns=NEW)
     assert not Path("out.csv").exists()
 

@@ -126,6 +126,7 @@ def report(
     json: options.Json = False,
     force: options.Force = False,
     missing: options.MissingCells = options.Missing.ERROR,
+    normalize: options.Normalize = False,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     no_header: options.NoHeader = False,
@@ -141,12 +142,12 @@ def report(
     request = Request(
         scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, from_logits, group
     )
-    if columns or classes:
+    if columns or classes or normalize:
         from calibrant.cli._class_reading import class_request
         from calibrant.cli._class_report import run_class_report
 
         costs = {"false_positive": false_positive, "false_negative": false_negative}
-        many = class_request(request, columns, classes, margin=margin, prevalence=prevalence, **costs)
+        many = class_request(request, columns, classes, normalize, margin=margin, prevalence=prevalence, **costs)
         return run_class_report(many, method=method, output=output, as_json=json, force=force)
     acting = {"false_positive": false_positive, "false_negative": false_negative, "new_prevalence": prevalence}
     return run_report(
@@ -180,6 +181,7 @@ def fit(
     json: options.Json = False,
     force: options.Force = False,
     missing: options.MissingCells = options.Missing.ERROR,
+    normalize: options.Normalize = False,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     no_header: options.NoHeader = False,
@@ -195,11 +197,11 @@ def fit(
     request = Request(
         scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, from_logits
     )
-    if columns or classes:
+    if columns or classes or normalize:
         from calibrant.cli._class_fit import run_class_fit
         from calibrant.cli._class_reading import class_request
 
-        many = class_request(request, columns, classes)
+        many = class_request(request, columns, classes, normalize)
         return run_class_fit(many, method=method, output=output, as_json=json, force=force)
     return run_fit(request, method=named(method), output=output, as_json=json, force=force)
 
@@ -227,6 +229,7 @@ NewColumn = Annotated[
     str,
     typer.Option(
         "--as",
+        callback=options.not_empty,
         metavar="NAME",
         rich_help_panel=options.COLUMNS,
         help="Name of the new column; with --scores what the names of the new ones start with.",
@@ -271,6 +274,7 @@ def apply(
     fitted_prevalence: FittedPrevalence = None,
     force: options.Force = False,
     missing: RowsWithoutScore = options.MissingScore.ERROR,
+    normalize: options.Normalize = False,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     no_header: options.NoHeader = False,
@@ -286,11 +290,11 @@ def apply(
 
     request = Request(scores, score, None, None, None, missing.value, separator, decimal, not no_header)
     moved = (fitted_prevalence, prevalence)
-    if columns or classes:
+    if columns or classes or normalize:
         from calibrant.cli._class_apply import run_class_apply
         from calibrant.cli._class_reading import class_request
 
-        many = class_request(request, columns, classes)
+        many = class_request(request, columns, classes, normalize)
         return run_class_apply(map, many, output=output, prefix=column, force=force, moved=moved)
     return run_apply(map, request, output=output, column=column, force=force, moved=moved)
 
@@ -324,6 +328,7 @@ def evaluate(
     margin: options.Margin = None,
     json: options.Json = False,
     missing: options.MissingCells = options.Missing.ERROR,
+    normalize: options.Normalize = False,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     no_header: options.NoHeader = False,
@@ -340,11 +345,11 @@ def evaluate(
     request = Request(
         scores, score, label, weight, pos_label, missing.value, separator, decimal, not no_header, group=group
     )
-    if columns or classes:
+    if columns or classes or normalize:
         from calibrant.cli._class_evaluate import run_class_evaluate
         from calibrant.cli._class_reading import class_request
 
-        many = class_request(request, columns, classes, margin=margin)
+        many = class_request(request, columns, classes, normalize, margin=margin)
         return run_class_evaluate(many, map_path=map, fitted_on=fitted_on, n_bins=bins, as_json=json)
     return run_evaluate(request, map_path=map, fitted_on=fitted_on, n_bins=bins, margin=margin, as_json=json)
 

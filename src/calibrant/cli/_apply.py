@@ -41,7 +41,7 @@ def run_apply(
         )
     record = _at_prevalence(record, *moved)
     sql = sql_of(record, "x")  # a map without SQL is refused before anything is read
-    output_target(output, force=force, inputs=[map_path])
+    output_target(output, force=force, inputs=[map_path, request.path])
     score = named_column(request, "score", request.score)
     with _console.working(f"Calibrating {request.path.name}") as progress:
         options: dict[str, Any] = {

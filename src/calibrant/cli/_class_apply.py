@@ -12,7 +12,8 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant.cli import _console
-from calibrant.cli._class_reading import ClassRequest, ScoreColumns, checked_scores, score_columns
+from calibrant.cli._class_checks import checked_scores
+from calibrant.cli._class_reading import ClassRequest, ScoreColumns, score_columns
 from calibrant.data._apply_classes import apply_rows
 from calibrant.data._columns import label_values, pos_label_like
 from calibrant.data._output import output_target
@@ -36,15 +37,16 @@ def run_class_apply(
             "Python, which takes the shares of all of them."
         )
     record = load_map(map_path)
-    output_target(output, force=force, inputs=[map_path])
+    output_target(output, force=force, inputs=[map_path, request.file.path])
     columns = columns_of_map(record, score_columns(request), map_path)
+    _may_normalize(request, record)
     new = [f"{prefix}_{own}" for own in record.classes]
     file = request.file
     with _console.working(f"Calibrating {file.path.name}") as progress:
         rows = apply_rows(
             file.path,
             output,
-            rows_map=lambda scores: record(checked_scores(scores, record.reads)),
+            rows_map=lambda scores: record(checked_scores(request, columns, scores, record.reads)),
             columns=columns,
             new_columns=new,
             force=force,
@@ -75,10 +77,16 @@ def _as_label(record: Map, name: str) -> Any:
     return pos_label_like(label_values(list(record.classes)), name)
 
 
-def mapped(record: Map, columns: ScoreColumns, scores: Any, map_path: Path) -> Any:
+def _may_normalize(request: ClassRequest, record: Map) -> None:
+    if request.normalize and record.reads != "probability":
+        raise InputError(f"--normalize is for probabilities, but this map reads {record.reads}s: leave it out.")
+
+
+def mapped(request: ClassRequest, record: Map, columns: ScoreColumns, scores: Any, map_path: Path) -> Any:
     """What the map makes of scores whose columns are in the order of the file, in that order again."""
     wanted = columns_of_map(record, columns, map_path)
+    _may_normalize(request, record)
     place = np.array([columns.names.index(name) for name in wanted])
     out = np.empty(np.shape(scores))
-    out[:, place] = record(checked_scores(scores[:, place], record.reads))
-    return out
+    out[:, place] = record(checked_scores(request, wanted, scores[:, place], record.reads))
+    return _checks.class_scores(out, "scores", reads="probability")

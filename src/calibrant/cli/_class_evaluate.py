@@ -19,11 +19,11 @@ from calibrant import _checks, metrics
 from calibrant._checks import Floats, Label
 from calibrant.cli import _class_large, _console, _fitted_on
 from calibrant.cli._class_apply import mapped
+from calibrant.cli._class_checks import checked_scores
 from calibrant.cli._class_reading import (
     ClassRequest,
     RowCounts,
     ScoreColumns,
-    checked_scores,
     class_rows_read,
     counts_of,
     read_class_file,
@@ -106,7 +106,7 @@ def _at_once(
     read = read_class_file(request, columns, "probability" if record is None else "score")
     y, p, w = read.rows.labels, read.rows.scores, read.rows.weights
     if record is not None and map_path is not None:
-        p = checked_scores(mapped(record, columns, p, map_path), "probability")
+        p = mapped(request, record, columns, p, map_path)
     tables = metrics.class_tables(y, p, sample_weight=w)
     top = metrics.top_label_table(y, p, sample_weight=w)
     return counts_of(read), ClassTables(top, tables, metrics.confusion_matrix(y, p, sample_weight=w).weights)
@@ -118,11 +118,11 @@ def _in_engine(
     """The tables of rows that stay in the engine; beyond so many distinct scores they have cells, which is told."""
 
     def made(staged: StagedRows) -> Iterator[Block]:
-        before = 0
         for scores, labels, weights in staged.blocks():
-            given = scores if record is None or map_path is None else mapped(record, columns, scores, map_path)
-            yield checked_scores(given, "probability", before if record is None else 0), labels, weights
-            before += len(labels)
+            if record is None or map_path is None:
+                yield checked_scores(request, columns.names, scores, "probability"), labels, weights
+            else:
+                yield mapped(request, record, columns, scores, map_path), labels, weights
 
     with _class_large.staged_file(request, columns) as staged, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

@@ -118,7 +118,7 @@ def _by_blocks(request: ClassRequest, columns: ScoreColumns, calibrator: Any, si
     with _class_large.staged_file(request, columns) as staged:
         counts = RowCounts(staged.size, staged.dropped, staged.classes, staged.class_weights)
         two_classes_occur(counts, "a fit")
-        record = _class_large.fit_by_blocks(staged, calibrator, request.file.from_logits)
+        record = _class_large.fit_by_blocks(request, columns, staged, calibrator)
     return _Fitted(record, counts, columns, None, None)
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from calibrant._checks import plural
 from calibrant.cli import _console
+from calibrant.cli._class_checks import checked_scores
 from calibrant.cli._class_reading import (
     ClassRequest,
     ScoreColumns,
-    checked_scores,
     known_classes,
     label_of,
 )
@@ -88,15 +88,13 @@ def staged_file(request: ClassRequest, columns: ScoreColumns) -> Iterator[Staged
         yield replace(staged, classes=known_classes(staged.classes, columns))
 
 
-def fit_by_blocks(staged: StagedRows, calibrator: Any, from_logits: bool) -> Map:
+def fit_by_blocks(request: ClassRequest, columns: ScoreColumns, staged: StagedRows, calibrator: Any) -> Map:
     """The map of a calibrator with `fit_blocks`."""
-    reads = "logit" if from_logits else "probability"
+    reads = "logit" if request.file.from_logits else "probability"
 
     def blocks() -> Iterator[tuple[Any, ...]]:
-        before = 0
         for scores, labels, weights in staged.blocks():
-            checked = checked_scores(scores, reads, before)
-            before += len(labels)
+            checked = checked_scores(request, columns.names, scores, reads)
             yield (checked, labels) if weights is None else (checked, labels, weights)
 
     with _console.working(f"Fitting the map to {plural(staged.size, 'row')}, block by block"):

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant import _checks
-from calibrant._checks import PROBABILITY_TOLERANCE, Floats, Label
+from calibrant._checks import Floats, Label
 from calibrant._kernels import softmax
 from calibrant.cli import _console
+from calibrant.cli._class_checks import checked_scores
 from calibrant.cli._reading import Request, column_names, command
 from calibrant.cli._words import percent
 from calibrant.data._arrays import ClassRows
@@ -34,6 +35,7 @@ class ClassRequest:
     file: Request
     scores: tuple[str, ...]
     classes: tuple[str, ...] | None
+    normalize: bool = False
 
 
 class ScoreColumns(NamedTuple):
@@ -52,18 +54,21 @@ class ManyRows(NamedTuple):
 
 
 def class_request(
-    file: Request, scores: Sequence[str] | None, classes: str | None, **for_two_classes: Any
+    file: Request, scores: Sequence[str] | None, classes: str | None, normalize: bool = False, **for_two_classes: Any
 ) -> ClassRequest:
     """The request, once the options are known to fit together; `for_two_classes` are more options, by name."""
     if not scores:
-        raise InputError("--classes names the classes of the columns of --scores: give those columns with --scores.")
+        what = "--classes names the classes" if classes else "--normalize divides the rows"
+        raise InputError(f"{what} of the columns of --scores: give those columns with --scores.")
+    if normalize and file.from_logits:
+        raise InputError("--normalize is for probabilities and --from-logits for logits: leave one of them out.")
     alone = {"score": file.score, "pos_label": file.pos_label, "group": file.group, **for_two_classes}
     for name, value in alone.items():
         if value is not None:
             option = "--" + name.replace("_", "-")
             raise InputError(f"{option} is for two classes and --scores for three or more: leave one of them out.")
     names = None if classes is None else tuple(name.strip() for name in classes.split(","))
-    return ClassRequest(file, tuple(scores), names)
+    return ClassRequest(file, tuple(scores), names, normalize)
 
 
 # ---------------------------------------------------------------- columns
@@ -154,7 +159,7 @@ def read_class_file(request: ClassRequest, columns: ScoreColumns, reads: str) ->
             **file.how(progress),
         )
     classes = known_classes(read.classes, columns)
-    scores = checked_scores(read.scores, reads)
+    scores = checked_scores(request, columns.names, read.scores, reads)
     weights = _checks.weights(read.weights, len(scores))
     return ManyRows(ClassRows(scores, read.labels, weights, classes).present(), columns, read.dropped)
 
@@ -167,23 +172,6 @@ def known_classes(classes: Sequence[Any], columns: ScoreColumns) -> tuple[Label,
             f"{_checks.shown(tuple(classes), 12)}. Name them with --classes."
         )
     return tuple(classes)
-
-
-def checked_scores(scores: Floats, reads: str, before: int = 0) -> Floats:
-    """Probabilities or logits; what cannot be either is refused in the words of the options.
-
-    `before` counts the rows of the file before these.
-    """
-    low, high = float(scores.min()), float(scores.max())
-    if reads == "probability" and not -PROBABILITY_TOLERANCE <= low <= high <= 1 + PROBABILITY_TOLERANCE:
-        outside = (scores < -PROBABILITY_TOLERANCE) | (scores > 1 + PROBABILITY_TOLERANCE)
-        row = int(outside.any(axis=1).argmax())
-        raise InputError(
-            f"The scores run from {low:.6g} to {high:.6g}, but probabilities lie in [0, 1]; the first that does not is "
-            f"{scores[row][outside[row]][0]:.6g} in data row {before + row + 1:,}. If they are logits or "
-            f"log-probabilities, fit and report take them with --from-logits; percentages must be divided by 100."
-        )
-    return _checks.class_scores(scores, "scores", reads=reads)
 
 
 class RowCounts(NamedTuple):
@@ -242,6 +230,7 @@ def class_rows_read(counts: RowCounts, name: str) -> str:
 def options_of(request: ClassRequest) -> list[str]:
     """The options that say which columns are the scores."""
     words = [word for pattern in request.scores for word in ("--scores", pattern)]
+    words += ["--normalize"] if request.normalize else []
     return words + ([] if request.classes is None else ["--classes", ",".join(request.classes)])
 
 

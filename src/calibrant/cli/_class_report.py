@@ -11,11 +11,11 @@ from typing import Any
 
 from calibrant._checks import plural
 from calibrant.cli import _class_large, _class_methods, _console
+from calibrant.cli._class_checks import checked_scores
 from calibrant.cli._class_reading import (
     ClassRequest,
     RowCounts,
     ScoreColumns,
-    checked_scores,
     class_rows_read,
     counts_of,
     next_command,
@@ -24,7 +24,7 @@ from calibrant.cli._class_reading import (
     score_columns,
     two_classes_occur,
 )
-from calibrant.cli._report import DEFAULT_PAGE
+from calibrant.cli._report import DEFAULT_PAGE, tell_notes
 from calibrant.cli._words import number
 from calibrant.data._output import output_target
 from calibrant.view._class_blocks import report_of_staged_rows
@@ -46,6 +46,7 @@ def run_class_report(
     name = request.file.path.name
     if page is not None:
         report.to_html(page, force=force)
+    tell_notes(report.map.notes)
     if as_json:
         _console.show_raw(report.to_json().rstrip("\n"))
         return
@@ -90,7 +91,7 @@ def _by_blocks(
             report = report_of_staged_rows(
                 staged,
                 calibrator,
-                lambda scores, before: checked_scores(scores, reads, before),
+                lambda scores: checked_scores(request, columns.names, scores, reads),
                 from_logits=from_logits,
                 **_named(request),
             )

@@ -41,12 +41,18 @@ To = Annotated[
 ]
 ScoreColumn = Annotated[
     str | None,
-    typer.Option("--score", metavar="NAME", help="With sql: the column of the scores. [default: score]"),
+    typer.Option(
+        "--score",
+        callback=options.not_empty,
+        metavar="NAME",
+        help="With sql: the column of the scores. [default: score]",
+    ),
 ]
 ScoreColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--scores",
+        callback=options.not_empty,
         metavar="NAMES",
         help="With sql and many classes: their columns, in the order of the map (a,b,c), or 'p_*', the star being "
         "the class.",
@@ -56,13 +62,17 @@ ScoreColumns = Annotated[
 Table = Annotated[
     str | None,
     typer.Option(
-        "--table", metavar="TABLE", help="With sql and many classes: what stands after FROM. [default: scores]"
+        "--table",
+        callback=options.not_empty,
+        metavar="TABLE",
+        help="With sql and many classes: what stands after FROM. [default: scores]",
     ),
 ]
 Kept = Annotated[
     str | None,
     typer.Option(
         "--keep",
+        callback=options.not_empty,
         metavar="NAMES",
         help="With sql and many classes: more columns to give back (id,day).",
         show_default=False,

@@ -1,6 +1,6 @@
 """The options that several commands share, with their help texts.
 
-May import Typer and the table of methods.
+May import Typer, the tables of methods and `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,16 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import _class_methods, _methods
+from calibrant.errors import InputError
 
 COLUMNS, READING, OUTPUT = "Columns", "Reading the file", "Output"
+
+
+def not_empty(parameter: typer.CallbackParam, value: str | list[str] | None) -> str | list[str] | None:
+    """The name or names that an option was given; an empty one is refused."""
+    if any(not name.strip() for name in ([value] if isinstance(value, str) else value or [])):
+        raise InputError(f"{parameter.opts[0]} must be a name, but it is empty: give a name, or leave the option out.")
+    return value
 
 
 class Missing(StrEnum):
@@ -42,13 +50,18 @@ ScoresFile = Annotated[
 Score = Annotated[
     str | None,
     typer.Option(
-        "--score", metavar="NAME", rich_help_panel=COLUMNS, help="Column of the scores: probabilities, or any numbers."
+        "--score",
+        callback=not_empty,
+        metavar="NAME",
+        rich_help_panel=COLUMNS,
+        help="Column of the scores: probabilities, or any numbers.",
     ),
 ]
 ScoreColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--scores",
+        callback=not_empty,
         metavar="NAMES",
         rich_help_panel=COLUMNS,
         help="For three or more classes: the columns of their scores, as 'p_*' (the star stands for the class), or "
@@ -60,6 +73,7 @@ ClassNames = Annotated[
     str | None,
     typer.Option(
         "--classes",
+        callback=not_empty,
         metavar="NAMES",
         rich_help_panel=COLUMNS,
         help="The classes of the columns of --scores, in their order, with commas between.",
@@ -70,6 +84,7 @@ Label = Annotated[
     str | None,
     typer.Option(
         "--label",
+        callback=not_empty,
         metavar="NAME",
         rich_help_panel=COLUMNS,
         help="Column that says what happened: 0/1, true/false, or two other values.",
@@ -79,6 +94,7 @@ Group = Annotated[
     str | None,
     typer.Option(
         "--group",
+        callback=not_empty,
         metavar="NAME",
         rich_help_panel=COLUMNS,
         help="Column of segments: judge each on its own too, the worst first.",
@@ -106,7 +122,11 @@ FittedOn = Annotated[
 Weight = Annotated[
     str | None,
     typer.Option(
-        "--weight", metavar="NAME", rich_help_panel=COLUMNS, help="Column of weights; a row of weight 2 counts twice."
+        "--weight",
+        callback=not_empty,
+        metavar="NAME",
+        rich_help_panel=COLUMNS,
+        help="Column of weights; a row of weight 2 counts twice.",
     ),
 ]
 PosLabel = Annotated[
@@ -121,6 +141,14 @@ PosLabel = Annotated[
 MissingCells = Annotated[
     Missing,
     typer.Option("--missing", rich_help_panel=READING, help="Rows with a missing cell: an error, or left out."),
+]
+Normalize = Annotated[
+    bool,
+    typer.Option(
+        "--normalize",
+        rich_help_panel=READING,
+        help="With --scores: divide each row by its sum; for probabilities that were rounded.",
+    ),
 ]
 Separator = Annotated[
     str | None,

@@ -26,7 +26,6 @@ from calibrant.data._engine import Engine, Progress, files_sql, name_sql, text_s
 from calibrant.data._faults import blank_rows, outside_sql, refuse_bad_cells, refuse_outside
 from calibrant.data._output import output_target, written_beside
 from calibrant.data._source import Kind, Source, number_name, open_source, with_second_look
-from calibrant.errors import InputError
 
 BLOCK_CELLS = 2**21
 """Numbers of a block: 16 MB for the scores, and a few times that within the map."""
@@ -67,9 +66,9 @@ def apply_rows(
 ) -> int:
     """Write `path` with the new columns at the end to `out`; the number of rows written.
 
-    `rows_map` gives probabilities (n, len(new_columns)) of scores (n, len(columns)) or raises InputError; of one
-    column, scores outside `limits` are refused before. With `missing="keep"` the new cells of a row that misses a
-    score are empty. Otherwise as `apply_sql`.
+    `rows_map` gives probabilities (n, len(new_columns)) of scores (n, len(columns)) or raises InputError, which names
+    the row; of one column, scores outside `limits` are refused before. With `missing="keep"` the new cells of a row
+    that misses a score are empty. Otherwise as `apply_sql`.
     """
     check_missing(missing, ("error", "keep"))
     kind = output_kind(out)
@@ -162,31 +161,18 @@ def _map_blocks(engine: Engine, job: _Job, rows: int, progress: Progress | None)
     for start in range(0, rows, size):
         block = engine.arrays(f"SELECT {numbers} FROM {STAGED} WHERE rowid >= {start} AND rowid < {start + size}")
         scores = np.column_stack([np.ma.filled(column, np.nan) for column in block.values()])
-        engine.insert(MADE, _mapped(job, scores, start))
+        engine.insert(MADE, _mapped(job, scores))
         if progress is not None:
             progress(0.3 + 0.5 * min(1.0, (start + size) / rows))
 
 
-def _mapped(job: _Job, scores: Floats, start: int) -> dict[str, Any]:
+def _mapped(job: _Job, scores: Floats) -> dict[str, Any]:
     """Columns of probabilities; NaN where a score is missing."""
     whole = np.isfinite(scores).all(axis=1)
     made = np.full((len(scores), len(job.new_columns)), np.nan)
     if whole.any():
-        try:
-            made[whole] = job.map(scores[whole])
-        except InputError as reason:
-            raise _told_where(job, scores, whole, start, reason) from reason
+        made[whole] = job.map(scores[whole])
     return {f"m{order}": np.ascontiguousarray(made[:, order]) for order in range(made.shape[1])}
-
-
-def _told_where(job: _Job, scores: Floats, whole: Any, start: int, reason: InputError) -> InputError:
-    """The error of the map, with the first row of the file that it is about."""
-    for place in np.flatnonzero(whole):
-        try:
-            job.map(scores[place : place + 1])
-        except InputError as cause:
-            return InputError(f"In data row {start + int(place) + 1:,}: {cause}")
-    return reason
 
 
 # ---------------------------------------------------------------- output

@@ -7,13 +7,14 @@ May import `calibrant._checks`, `calibrant.errors` and the modules of this folde
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from calibrant._checks import PROBABILITY_TOLERANCE, plural
 from calibrant.data._columns import MISSING_MARKERS, Missing
 from calibrant.data._engine import Engine
-from calibrant.data._source import ROW, Source, number_name
+from calibrant.data._source import ROW, Source, number_name, open_source, with_second_look
 from calibrant.data._text import line_of_row
 from calibrant.errors import ColumnError, InputError
 
@@ -24,6 +25,27 @@ def position(source: Source, row: int) -> str:
         return f"row {row:,}"
     line = line_of_row(source.texts[0], row, source.header) if len(source.texts) == 1 else None
     return f"data row {row:,}" + ("" if line is None else f" (line {line:,})")
+
+
+def place_of_numbers(
+    path: str | os.PathLike[str],
+    columns: Sequence[str],
+    numbers: Sequence[float],
+    separator: str | None,
+    decimal: str | None,
+    header: bool,
+) -> str:
+    """Where a file has the first row with these numbers in these columns, as `position` says it."""
+    with Engine() as engine:
+
+        def look(source: Source) -> str:
+            places = [source.place(name, "scores") for name in columns]
+            same = " AND ".join(f"{number_name(place)} = CAST(? AS DOUBLE)" for place in places)
+            rows = source.relation(places, row_numbers=True)
+            row = engine.rows(f"SELECT min({ROW}) FROM {rows} WHERE {same}", list(numbers))[0][0]
+            return f"a row of {source.path!r}" if row is None else position(source, row)
+
+        return with_second_look(engine, open_source(engine, path, separator, decimal, header), look)
 
 
 def refuse_bad_cells(engine: Engine, source: Source, places: Sequence[int], weight: int | None) -> NoReturn:

@@ -44,7 +44,7 @@ from calibrant.view._report_input import seed_text
 MOST_DISTINCT = 2_000_000
 """Distinct probabilities of a side that are kept of the top label, and of all classes together."""
 
-Check = Callable[[Floats, int], Floats]
+Check = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,8 @@ class _Rows:
         return dealt(self._checked(), self.staged.n_scores, self.folds, self.key)
 
     def _checked(self) -> Iterator[Block]:
-        before = 0
         for scores, labels, weights in self.staged.blocks():
-            yield self.check(scores, before), labels, weights
-            before += len(labels)
+            yield self.check(scores), labels, weights
 
 
 def _out_of_fold(scores: Floats, folds: NDArray[np.int64], maps: list[Map]) -> Floats:
@@ -116,7 +114,7 @@ def report_of_staged_rows(
 ) -> ClassReport:
     """The report of staged rows, of two classes or more, and of a calibrator with `fit_blocks`.
 
-    `check` gives the checked scores of a block, of which it is told how many rows come before.
+    `check` gives the checked scores of a block.
     """
     used = usable_calibrator(calibrator, from_logits)
     is_logit = reads_logits(used)

@@ -13,7 +13,7 @@ import pytest
 import calibrant
 from calibrant._kernels import softmax
 from calibrant._parameters import generator
-from calibrant.calibrators._class_cross_fit import dealt, folds_of, refit
+from calibrant.calibrators._class_cross_fit import dealt, folds_of, refit, without_signs
 from calibrant.cli import _class_large, _class_methods
 from calibrant.data import _class_files
 from calibrant.data._arrays import ClassRows
@@ -21,7 +21,7 @@ from calibrant.view import _class_blocks, _class_report
 from calibrant.view._class_map_card import class_map_card
 from calibrant.view._class_report import ClassReport, made_report
 from calibrant.view._class_sums import sums_of_rows
-from calibrant.view._report import Method
+from calibrant.view._report import Method, noting
 from class_cases import rows_of_classes, write_classes
 from cli_runs import run, write
 from test_cli_class_large import assert_close
@@ -49,17 +49,21 @@ def in_memory(rows: ClassRows, method: str, from_logits: bool = False, file: str
         after = np.empty(rows.scores.shape)
         for number in range(folds):
             held = np.flatnonzero(fold == number)
-            after[held] = refit(calibrator, rows, np.flatnonzero(fold != number)).map_(rows.scores[held])
+            with without_signs():
+                made = refit(calibrator, rows, np.flatnonzero(fold != number))
+            after[held] = made.map_(rows.scores[held])
     given = rows._replace(scores=softmax.softmax(rows.scores)) if from_logits else rows
-    card = class_map_card(calibrator, refit(calibrator, rows), rows.classes, _class_report.ASKED, [])
+    fitted, notes = noting(lambda: refit(calibrator, rows))
+    card = class_map_card(calibrator, fitted, rows.classes, _class_report.ASKED, notes)
     how = Method(folds or None, "0", calibrant.__version__, date.today().isoformat())
     scale: Any = "logits" if from_logits else "probability"
     return made_report(sums_of_rows(given, after), card, how, scale, f"Calibration of {file}", file)
 
 
-def by_blocks(*words: str) -> dict[str, Any]:
+def by_blocks(*words: str, note: str = "") -> dict[str, Any]:
     done = run("report", *words, "--json")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert note in done.err if note else done.err == ""
     found: dict[str, Any] = json.loads(done.out)
     return found
 
@@ -100,7 +104,7 @@ def test_what_had_probability_0_is_judged_by_the_brier_score() -> None:
     p, y = rows_of_classes(400, 3, sharpness=1.0)
     p[[5, 390]] = np.eye(3)[(y[[5, 390]] + 1) % 3]
     expected = in_memory(ClassRows(p / p.sum(axis=1, keepdims=True), y, None, (0, 1, 2)), "temperature")
-    found = by_blocks(*three_columns(p, y))
+    found = by_blocks(*three_columns(p, y), note="In 2 of 400 rows the class that came has the probability 0")
     assert_same_report(found, expected)
     assert found["gain"]["measure"] == "Brier score"
     assert "(2 rows)" in found["before"]["log_loss"]["reason"]

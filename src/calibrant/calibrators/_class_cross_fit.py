@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,14 @@ def folds_of(counts: NDArray[np.int64], cells: int, n_folds: int) -> int:
     return 2 if cells > MANY_CELLS else folds
 
 
+@contextmanager
+def without_signs() -> Iterator[None]:
+    """No signs of misuse: they are given for all rows, not fold by fold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        yield
+
+
 def refit(calibrator: Any, rows: ClassRows, kept: Any = slice(None)) -> Any:
     """A fresh calibrator fitted to some rows, whose labels are the indices of the columns."""
     made = clone(calibrator).set_params(classes=None)
@@ -69,8 +78,7 @@ def cross_fitted_probabilities(calibrator: Any, rows: ClassRows, n_folds: int = 
     out = np.empty(rows.scores.shape)
     for number in range(n_folds):
         held = order[fold == number]
-        with warnings.catch_warnings():  # a sign of misuse is given for all rows, not fold by fold
-            warnings.simplefilter("ignore", DataWarning)
+        with without_signs():
             fitted = refit(calibrator, rows, order[fold != number])
         out[held] = fitted.map_(rows.scores[held])
     return out

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from calibrant import _checks
 from calibrant._checks import Label
 from calibrant._kernels.class_blocks import ClassStream, Piece
-from calibrant.calibrators._misuse import NO_LOGITS, are_probabilities
+from calibrant.calibrators._misuse import NO_LOGITS, are_probabilities, certain_errors, warn_of_certain_errors
 from calibrant.data._arrays import aligned, array_of
 from calibrant.errors import DataWarning, InputError, InputTypeError
 
@@ -33,18 +33,20 @@ def open_stream(
             "blocks must be a function that gives an iterator over (scores, y) blocks, or a list of them: it is gone "
             "through several times, and an iterator can be only once."
         )
-    width, size, total, weighted, no_logits = 0, 0, 0.0, 0, from_logits
+    width, size, total, weighted, no_logits, errors = 0, 0, 0.0, 0, from_logits, 0
     for scores, labels, weights in _checked(blocks, classes, from_logits):
         width, size = scores.shape[1], size + len(labels)
         total += float(len(labels)) if weights is None else float(weights.sum())
         weighted += 0 if weights is None else len(labels)
         no_logits = no_logits and are_probabilities(scores)
+        errors += 0 if from_logits else certain_errors(scores, labels)
     if size == 0:
         raise InputError("blocks gave no row of weight above 0: there is nothing to learn from.")
     if weighted:
         _checks.weight_total(total, size)
     if no_logits:
         warnings.warn(NO_LOGITS, DataWarning, stacklevel=3)
+    warn_of_certain_errors(errors, size)
 
     def pieces() -> Iterator[Piece]:
         seen = 0

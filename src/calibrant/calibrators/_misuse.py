@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from calibrant import _checks
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import ClassRows
 from calibrant.errors import DataWarning
 
 SAMPLE = 2_000
@@ -123,12 +122,16 @@ def warn_if_no_logits(scores: NDArray[np.floating]) -> None:
         warnings.warn(NO_LOGITS, DataWarning, stacklevel=4)
 
 
-def warn_of_certain_errors(rows: ClassRows) -> None:
-    """Say that a class came whose probability was 0, which unpenalised fits of many classes pay for in all rows."""
-    count = int(np.count_nonzero(rows.scores[np.arange(len(rows.labels)), rows.labels] == 0))
+def certain_errors(scores: NDArray[np.floating], labels: NDArray[np.int64]) -> int:
+    """Rows whose class had the probability 0."""
+    return int(np.count_nonzero(scores[np.arange(len(labels)), labels] == 0))
+
+
+def warn_of_certain_errors(count: int, rows: int) -> None:
+    """Say that classes came whose probability was 0, which unpenalised fits of many classes pay for in all rows."""
     if count:
         warnings.warn(
-            f"In {count:,} of {_checks.plural(len(rows.labels), 'row')} the class that came has the probability 0. "
+            f"In {count:,} of {_checks.plural(rows, 'row')} the class that came has the probability 0. "
             f"Each counts 87 in the log loss, so a few bend the whole map. Shares of votes (trees, neighbours) say 0 "
             f"for none of so many: give (votes + 1) / (all votes + classes), or scores before rounding. "
             f"StructuredVectorScaling bends least.",

@@ -22,7 +22,7 @@ from calibrant._kernels.temperature import fit_temperature
 from calibrant._parameters import Flag, Number, Rule, Sequenced, optional
 from calibrant.calibrators._base import Calibrator, forget
 from calibrant.calibrators._class_stream import Blocks, open_stream
-from calibrant.calibrators._misuse import warn_if_no_logits, warn_of_certain_errors
+from calibrant.calibrators._misuse import certain_errors, warn_if_no_logits, warn_of_certain_errors
 from calibrant.data._arrays import read_class_rows
 from calibrant.errors import FitWarning
 from calibrant.maps import ClassMap, VectorScalingMap
@@ -66,7 +66,7 @@ class ClassCalibrator(Calibrator):
         if self.from_logits:
             warn_if_no_logits(rows.scores)
         else:
-            warn_of_certain_errors(rows)
+            warn_of_certain_errors(certain_errors(rows.scores, rows.labels), len(rows.labels))
         forget(self)
         return self._fit_rows(ClassBlocks(rows.scores, rows.labels, rows.weights, self.from_logits), rows.classes)
 

@@ -23,7 +23,7 @@ from calibrant._kernels.temperature import NO_SIGNAL, TOO_SHARP, fit_temperature
 from calibrant._parameters import Flag, Rule, Sequenced, optional
 from calibrant.calibrators._base import BinaryCalibrator, forget
 from calibrant.calibrators._class_stream import Blocks, open_stream
-from calibrant.calibrators._misuse import warn_if_no_logits, warn_of_certain_errors
+from calibrant.calibrators._misuse import certain_errors, warn_if_no_logits, warn_of_certain_errors
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import array_of, read_class_rows
 from calibrant.data._log_odds import fit_log_odds, log_odds_ends
@@ -122,7 +122,7 @@ class TemperatureScaling(BinaryCalibrator):
         if self.from_logits:
             warn_if_no_logits(rows.scores)
         else:
-            warn_of_certain_errors(rows)
+            warn_of_certain_errors(certain_errors(rows.scores, rows.labels), len(rows.labels))
         forget(self)
         return self._fit_rows(ClassBlocks(rows.scores, rows.labels, rows.weights, self.from_logits), rows.classes)
 

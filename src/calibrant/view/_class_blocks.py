@@ -20,7 +20,7 @@ import calibrant
 from calibrant._checks import Floats
 from calibrant._kernels import softmax
 from calibrant._parameters import generator
-from calibrant.calibrators._class_cross_fit import dealt, folds_of, refit_blocks
+from calibrant.calibrators._class_cross_fit import dealt, folds_of, refit_blocks, without_signs
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows
 from calibrant.data._cells import LEAST, MORE
@@ -133,10 +133,14 @@ def _fit(calibrator: Any, rows: _Rows) -> tuple[Fits, list[Map] | None]:
     def fit(fold: int | None = None) -> Any:
         return refit_blocks(calibrator, lambda: rows.without(fold))
 
+    def maps_of_folds() -> list[Map]:
+        with without_signs():
+            return [fit(fold).map_ for fold in range(rows.folds)]
+
     fitted, notes = noting(fit)
     if rows.folds < 2:
         return Fits(fitted, 0, notes), None
-    maps, more = noting(lambda: [fit(fold).map_ for fold in range(rows.folds)])
+    maps, more = noting(maps_of_folds)
     return Fits(fitted, rows.folds, all_notes(notes, more)), maps
 
 

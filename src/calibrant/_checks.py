@@ -19,8 +19,10 @@ from calibrant._labels import Classes as Classes
 from calibrant._labels import Label as Label
 from calibrant._labels import binary_labels as binary_labels
 from calibrant._labels import both_classes as both_classes
+from calibrant._labels import class_in_name as class_in_name
 from calibrant._labels import class_labels as class_labels
 from calibrant._labels import class_names as class_names
+from calibrant._labels import columns_in_order as columns_in_order
 from calibrant._labels import distinct_labels as distinct_labels
 from calibrant._labels import label_classes as label_classes
 from calibrant._labels import plain_label as plain_label

@@ -1,11 +1,14 @@
 """Labels at the gate: which value is the event, which column is whose, and the codes 0, 1, ... of every row.
 
+Columns are matched to classes by position. Names are read for one thing only: to refuse columns that are named after
+the classes and stand in another order.
 May import NumPy, `calibrant._numbers` and `calibrant.errors`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +20,8 @@ from calibrant.errors import InputError, InputTypeError
 Bytes: TypeAlias = NDArray[np.uint8]
 Label: TypeAlias = bool | int | float | str
 Classes: TypeAlias = tuple[Label | None, Label]
+
+MOST_SHOWN = 12
 
 
 def label_classes(values: Sequence[Any], pos_label: Label | None = None, name: str = "y") -> Classes:
@@ -235,6 +240,66 @@ def class_names(values: Any, n_classes: int, argument: str = "classes") -> tuple
             f"{shown(names, 12)}."
         )
     return names
+
+
+# ---------------------------------------------------------------- names of columns
+
+
+def columns_in_order(names: Sequence[str], classes: Sequence[Any], what: str, *, fitted: bool = False) -> None:
+    """Refuse columns that are named after the classes and stand in another order; other names say nothing.
+
+    With `fitted`, the classes are those of a map, which cannot be given in another order any more.
+    """
+    order = _named_order(names, classes)
+    away = [] if order is None else [place for place, own in enumerate(order) if own != plain_label(classes[place])]
+    if order is None or not away:
+        return
+    many = len(order) > MOST_SHOWN
+    first = away[0] if many else 0
+    raise InputError(
+        f"The columns of {what} are named after the classes, but stand in another order. The columns"
+        f"{f' from number {first + 1} on' if many else ''}: {shown(names[first:], MOST_SHOWN)}. The classes: "
+        f"{shown(classes[first:], MOST_SHOWN)}. Columns are matched by position and never reordered: put them in the "
+        f"order of the classes{'' if fitted else _or_name_them(order)}."
+    )
+
+
+def _or_name_them(order: Sequence[Label]) -> str:
+    if len(order) == 2:
+        return " (negative, positive)"
+    listed = (
+        f"[{shown(order, MOST_SHOWN)}]" if len(order) <= MOST_SHOWN else "a list of the classes as the columns stand"
+    )
+    return f", or give classes={listed} (labels= in measures)"
+
+
+def _named_order(names: Sequence[str], classes: Sequence[Any]) -> tuple[Label, ...] | None:
+    """The class that each column is named after; None when one is named otherwise.
+
+    What stands before and after the class is the same in all names. There is one way at most to read them so.
+    """
+    of_text = {str(plain_label(own)): plain_label(own) for own in classes}
+    if not len(set(names)) == len(names) == len(classes) == len(of_text):
+        return None
+    for before, after in _ends(names[0], of_text):
+        if all(class_in_name(name, before, after) in of_text for name in names):
+            found = [class_in_name(name, before, after) for name in names]
+            return tuple(of_text[str(text)] for text in found) if len(set(found)) == len(found) else None
+    return None
+
+
+def _ends(name: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What stands before and after each of these texts in a name."""
+    for text in texts:
+        for found in re.finditer(f"(?={re.escape(text)})", name):
+            yield name[: found.start()], name[found.start() + len(text) :]
+
+
+def class_in_name(name: str, before: str, after: str) -> str | None:
+    """What stands in the name of a column between two texts, without blanks around; None where nothing does."""
+    if len(name) <= len(before) + len(after) or not (name.startswith(before) and name.endswith(after)):
+        return None
+    return name[len(before) : len(name) - len(after)].strip()
 
 
 def both_classes(positives: float, negatives: float, what: str) -> None:

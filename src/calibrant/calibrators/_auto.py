@@ -34,7 +34,7 @@ from calibrant.calibrators._mixture import (
 from calibrant.calibrators._spline import SplineCalibration
 from calibrant.calibrators._venn_abers import VennAbers
 from calibrant.data import ScoreTable
-from calibrant.data._arrays import aligned, array_of, read_class_rows
+from calibrant.data._arrays import aligned, array_of, read_binary_rows, read_class_rows
 from calibrant.errors import InputTypeError
 from calibrant.maps import BinaryMap
 
@@ -153,7 +153,9 @@ class AutoCalibrator(BinaryCalibrator):
             return self._fit_classes(scores, y, sample_weight, self._margins_of(array))
         if self.from_logits == "auto" and self._margins_of(array):
             aligned(scores=scores, y=y, sample_weight=sample_weight)
-            super().fit(_checks.binary_scores(array, "scores", reads="logit"), array_of(y, "y"), sample_weight)
+            labels = array_of(y, "y")
+            one = read_binary_rows(scores, labels, classes=self._coding(labels), reads="logit").scores
+            super().fit(one, labels, sample_weight)
         else:
             super().fit(scores, y, sample_weight)
         self.n_features_in_ = 2

@@ -17,7 +17,7 @@ from calibrant import _checks
 from calibrant._checks import Label
 from calibrant._kernels.class_blocks import ClassStream, Piece
 from calibrant.calibrators._misuse import NO_LOGITS, are_probabilities, certain_errors, warn_of_certain_errors
-from calibrant.data._arrays import aligned, array_of
+from calibrant.data._arrays import aligned, array_of, named_in_order
 from calibrant.errors import DataWarning, InputError, InputTypeError
 
 Blocks: TypeAlias = Callable[[], Iterable[tuple[Any, ...]]] | Iterable[tuple[Any, ...]]
@@ -92,6 +92,7 @@ def _piece(
     labels = array_of(y, "y")
     _checks.same_length(scores=array, y=np.atleast_1d(labels))
     codes = _codes(labels, array.shape[1], classes)
+    named_in_order(scores, range(array.shape[1]) if classes is None else classes, "scores")
     if sample_weight is None:
         return array, codes, None
     weights = _checks.vector(array_of(sample_weight, "sample_weight"), "sample_weight")

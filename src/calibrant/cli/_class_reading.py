@@ -6,7 +6,6 @@ May import NumPy, `calibrant.data`, `calibrant._checks`, `calibrant.errors` and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -109,10 +108,9 @@ def _matched(word: str, names: Sequence[str], taken: set[str]) -> list[tuple[str
 def _matched_by_star(word: str, names: Sequence[str], taken: set[str]) -> list[tuple[str, str]]:
     if word.count("*") != 1:
         raise InputError(f"--scores {word!r} has more than one star: a pattern has one, which stands for the class.")
-    before, after = (re.escape(part) for part in word.split("*"))
-    pattern = re.compile(f"{before}(.+){after}", re.DOTALL)
-    matches = [(name, pattern.fullmatch(name)) for name in names if name not in taken]
-    found = [(name, match[1].strip()) for name, match in matches if match is not None]
+    before, after = word.split("*")
+    own = [(name, _checks.class_in_name(name, before, after)) for name in names if name not in taken]
+    found = [(name, text) for name, text in own if text is not None]
     if not found:
         raise ColumnError(
             f"--scores {word!r} matches no column. The columns are: {_checks.shown(names, 20)}. A star stands for one "

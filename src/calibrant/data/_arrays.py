@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calibrant import _checks
 from calibrant._checks import Bytes, Classes, Floats, Label
-from calibrant.data._frames import column_array
+from calibrant.data._frames import column_array, text_names
 from calibrant.errors import InputError, InputTypeError
 
 
@@ -86,6 +86,13 @@ def aligned(**named: Any) -> None:
             )
 
 
+def named_in_order(values: Any, classes: Sequence[Any], name: str, *, fitted: bool = False) -> None:
+    """Refuse a frame whose columns are named after the classes and stand in another order."""
+    names = None if type(values) is np.ndarray else text_names(values)
+    if names is not None:
+        _checks.columns_in_order(names, classes, name, fitted=fitted)
+
+
 def read_binary_rows(
     scores: Any,
     y: Any,
@@ -102,6 +109,7 @@ def read_binary_rows(
     labels = array_of(y, names[1])
     _checks.same_length(**{names[0]: array, names[1]: np.atleast_1d(labels)})
     coded, pair = _checks.binary_labels(labels, pos_label, classes, names[1])
+    named_in_order(scores, pair, names[0])
     weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
     return BinaryRows(array, coded, _checks.weights(weights, len(array), names[0]), pair).present()
 
@@ -125,6 +133,7 @@ def read_class_rows(
     labels = array_of(y, names[1])
     _checks.same_length(**{names[0]: array, names[1]: np.atleast_1d(labels)})
     coded, found = _checks.class_labels(labels, array.shape[1], classes, names[1])
+    named_in_order(scores, found, names[0])
     weights = None if sample_weight is None else array_of(sample_weight, "sample_weight")
     return ClassRows(array, coded, _checks.weights(weights, len(array), names[0]), found).present()
 

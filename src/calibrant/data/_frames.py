@@ -64,6 +64,15 @@ def frame_columns(values: Any) -> list[Any] | None:
     return None
 
 
+def text_names(values: Any) -> list[str] | None:
+    """The names of the columns of a frame, when all are text; None for anything else."""
+    values = getattr(values, "to_native", lambda: values)()
+    if frame_columns(values) is None:
+        return None
+    names = list(values.columns if hasattr(values, "iloc") or hasattr(values, "get_columns") else values.column_names)
+    return [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
+
+
 def _stacked(parts: list[NDArray[Any]], name: str) -> NDArray[Any]:
     if not parts:
         raise InputError(f"{name} is a frame without columns.")

@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Floats, plural
-from calibrant.data._arrays import array_of
+from calibrant.data._arrays import array_of, named_in_order
 from calibrant.errors import InputError
 from calibrant.generative._rows import Labelled, labelled
 from calibrant.generative._statistics import RiskStep
@@ -149,6 +149,7 @@ def stages_history(y: Any, stages: Iterable[Any], classes: Any = None, sample_we
                 f"stages must hold arrays of one shape (rows, {plural(len(rows.classes), 'class')}), but one has shape "
                 f"{p.shape}. Give classes= when a class does not occur in y."
             )
+        named_in_order(stage, list(rows.classes), "stages")
         judged.append(judge_probabilities(p[rows.features[:, 0]], rows.codes, rows.weights))
     if not judged:
         raise InputError("stages is empty: it must hold the probabilities of at least one iterate.")

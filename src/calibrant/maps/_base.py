@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Floats, Label
-from calibrant.data._arrays import array_of
+from calibrant.data._arrays import array_of, named_in_order
 from calibrant.errors import InputError, MapFileError
 from calibrant.maps._fields import checked_classes, checked_numbers
 from calibrant.maps._fields import flag as flag
@@ -334,6 +334,7 @@ class BinaryMap(Map):
             In [0, 1].
         """
         array = array_of(scores, "scores")
+        named_in_order(scores, self.classes, "scores", fitted=True)
         if array.ndim == 0:
             return float(self._apply(_checks.binary_scores(array.reshape(1), "scores", reads=self.reads))[0])
         return self._apply(_checks.binary_scores(array, "scores", reads=self.reads))
@@ -366,5 +367,6 @@ class ClassMap(Map):
                 f"scores has {rows.shape[1]} columns, but the map was fitted on {len(self.classes)} classes: "
                 f"{_checks.shown(self.classes, 12)}."
             )
+        named_in_order(scores, self.classes, "scores", fitted=True)
         probabilities = self._apply_rows(rows)
         return probabilities[0] if array.ndim == 1 else probabilities

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibrant._checks import ROW_SUM_TOLERANCE, shown
+from calibrant._checks import ROW_SUM_TOLERANCE, columns_in_order, shown
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
 from calibrant.maps._class_records import ClassIdentityMap, LogMixtureMap, MatrixScalingMap, VectorScalingMap
@@ -61,6 +61,7 @@ def score_names(record: Map, columns: Any) -> list[str]:
             f"columns must name a column for each of the {len(record.classes)} classes ({shown(record.classes)}), in "
             f"this order and each once, but it is {shown(names, 12)}."
         )
+    columns_in_order(names, record.classes, "the list", fitted=True)
     return names
 
 

@@ -104,9 +104,10 @@ def class_input(
     from calibrant.data._class_frames import LazyClasses, read_class_frame
 
     read = read_class_frame(y_true, columns.scores, columns.label, columns.weight, labels, columns.missing)
-    if isinstance(read, LazyClasses):
-        return read
-    return class_rows(read.labels, read.scores, read.weights, labels, what)
+    rows = read if isinstance(read, LazyClasses) else class_rows(read.labels, read.scores, read.weights, labels, what)
+    if all(isinstance(name, str) for name in columns.scores):
+        _checks.columns_in_order([str(name) for name in columns.scores], rows.classes, "scores=")
+    return rows
 
 
 def _pair(labels: Sequence[Any] | None, pos_label: Label | None) -> Classes | None:

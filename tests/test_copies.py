@@ -50,7 +50,7 @@ def test_shared_rows_of_frames_are_those_of_a_dictionary(frame: Callable[[dict[s
     assert (found.test_rows, found.calibration_rows, found.telling) == (50, 40, False)
     turned = ca.shared_rows(frame(first), frame(dict(reversed(second.items()))))
     np.testing.assert_array_equal(turned.pairs, found.pairs)
-    assert "may be equal by chance" in str(found)
+    assert "not enough to call them copies" in str(found)
 
 
 def test_shared_rows_of_matrices_of_any_kind() -> None:
@@ -84,8 +84,9 @@ def test_large_matrices_go_through_in_parts() -> None:
     found = ca.shared_rows(X[:2000], X[1995:])
     assert found.pairs.tolist() == [[k, 1995 + k] for k in range(5)]
     assert str(found) == (
-        "5 of 1,005 test rows are also calibration rows (first: test row 0 = calibration row 1995, counting from 0). "
-        "A map looks better than it is on rows that it was fitted on: leave them out of the test."
+        "5 of 1,005 test rows are also calibration rows (first: test row 0 = calibration row 1995, counting from 0); "
+        "hardly any would be by coincidence. A map looks better than it is on rows that it was fitted on: leave them "
+        "out of the test."
     )
     assert str(ca.shared_rows(X[:2000], X[2000:])) == "None of 1,000 test rows is also a calibration row."
 
@@ -107,6 +108,73 @@ def test_columns_that_do_not_fit_are_named() -> None:
         ca.shared_rows(pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]}))
     with pytest.raises(ValueError, match=r"shape \(n,\) or \(n, p\)"):
         ca.shared_rows(np.zeros((2, 2, 2)), np.zeros((2, 2, 2)))
+
+
+# ---------------------------------------------------------------- copies or coincidences
+
+
+def rounded_rows(n: int, digits: int, rng: np.random.Generator, mean: float = -1.0) -> np.ndarray:
+    """Probabilities of so many decimals and labels drawn from them, side by side."""
+    p = 1 / (1 + np.exp(-rng.normal(mean, 1.5, n)))
+    return np.column_stack([np.round(p, digits), rng.random(n) < p])
+
+
+@pytest.mark.parametrize("digits", [2, 4, 5, 6])
+@pytest.mark.parametrize("sizes", [(300, 150), (3000, 1000), (1000, 3000), (10_000, 3000)])
+@pytest.mark.parametrize("mean", [-1.0, -3.0, 1.0])
+def test_coincidences_are_not_called_copies(digits: int, sizes: tuple[int, int], mean: float) -> None:
+    """Disjoint draws; the number foretold is not below what comes by more than chance."""
+    rng = np.random.default_rng(digits)
+    found = [
+        ca.shared_rows(rounded_rows(sizes[0], digits, rng), rounded_rows(sizes[1], digits, rng, mean))
+        for _ in range(10)
+    ]
+    assert not any(one.telling for one in found)
+    assert all(one.copies == 0 for one in found)
+    shared, chance = np.mean([[one.shared, one.by_chance] for one in found], axis=0)
+    if digits > 2:
+        assert shared <= 1.1 * chance + 3
+    if mean == -1.0:
+        assert chance <= 1.25 * shared + 3
+
+
+@pytest.mark.parametrize(("digits", "part"), [(4, 0.5), (4, 1), (5, 0.1), (5, 0.5), (5, 1), (6, 0.1), (6, 0.5), (6, 1)])
+@pytest.mark.parametrize("sizes", [(3000, 1000), (1000, 3000), (6000, 3000)])
+def test_copies_among_coincidences_are_counted(digits: int, part: float, sizes: tuple[int, int]) -> None:
+    rng = np.random.default_rng(1)
+    first, second = (rounded_rows(n, digits, rng) for n in sizes)
+    copied = round(part * sizes[1])
+    second[:copied] = first[rng.integers(sizes[0], size=copied)]
+    found = ca.shared_rows(first, second)
+    assert found.telling
+    assert abs(found.copies - copied) <= 0.15 * copied + 10
+    assert f"{found.shared:,} of {sizes[1]:,} test rows" in str(found)
+    advice = "leave them out" if found.by_chance <= 0.05 * found.shared else f"so about {found.copies:,} are copies"
+    assert advice in str(found)
+
+
+def test_copies_within_the_calibration_set_are_taken_for_coincidences() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(500, 3))
+    twice = np.concatenate([rows, rows])
+    assert ca.shared_rows(rows, rows[:100]).by_chance == 0
+    assert ca.shared_rows(twice, rows[:100]).by_chance == 100
+    assert not ca.shared_rows(twice, np.concatenate([rows[:50], rng.normal(size=(50, 3))])).telling
+
+
+def test_rows_of_classes_are_judged_alike() -> None:
+    """Scores of a confident model of three classes, of which few digits are left."""
+    rng = np.random.default_rng(0)
+    z = np.column_stack([rng.normal(scale=6, size=(4000, 2)), np.zeros(4000)])
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    rows = np.column_stack([np.round(p, 4), p.argmax(axis=1)])
+    found = ca.shared_rows(rows[:3000], rows[3000:])
+    assert found.shared > 100
+    assert not found.telling
+    rows[3000:3500] = rows[:500]
+    found = ca.shared_rows(rows[:3000], rows[3000:])
+    assert found.telling
+    assert abs(found.copies - 500) < 75
 
 
 # ---------------------------------------------------------------- across the folds of a classifier

@@ -43,15 +43,30 @@ def tell_rows_in_both(found: SharedRows, path: Path) -> None:
         _console.show(f"None {of} has the scores and label of a row of {path}.")
         return
     verb = "has" if found.shared == 1 else "have"
-    text = f"{found.shared:,} {of} {verb} the scores and label of a row of {path}"
-    if found.telling:
-        _console.note(f"{text}: the map was fitted on them and looks better here than it is. Leave them out.")
+    text = (
+        f"{found.shared:,} {of} {verb} the scores and label of a row of {path}; {found._expected} would by coincidence"
+    )
+    better = "The map was fitted on them and looks better here than it is"
+    if not found.telling:
+        rest = "not enough to call them the same rows. Scores with more digits, or an id of the rows, would tell."
+        _console.show(f"{text}: {rest}")
+    elif found._hardly_any_by_chance:
+        _console.note(f"{text}. {better}. Leave them out.")
     else:
-        _console.show(f"{text}; with so few different values they may be other rows.")
+        _console.note(
+            f"{text}, so about {found.copies:,} are the same rows. {better}. Find them by an id, or by scores with "
+            f"more digits, and leave those out."
+        )
 
 
 def as_dict(found: SharedRows | None, path: Path | None) -> dict[str, Any] | None:
     """The content for programs."""
     if found is None:
         return None
-    return {"file": str(path), "rows_in_both": found.shared, "telling": found.telling}
+    return {
+        "file": str(path),
+        "rows_in_both": found.shared,
+        "by_chance": round(found.by_chance, 1),
+        "copies": found.copies,
+        "telling": found.telling,
+    }

@@ -4,7 +4,7 @@ A row becomes one 64-bit number, the wrapped sum over its columns of `mix(value 
 each place, so that arrays, frames and sparse matrices (a zero adds nothing) cost one pass. Invariant: equal rows get
 equal numbers, whatever the numeric type; a missing value equals a missing value; two different rows get the same
 number with a chance of 2^-64.
-May import NumPy, the column reader of `calibrant.data` and `calibrant.errors`.
+May import NumPy, the column reader of `calibrant.data`, `_coincidence` beside this file and `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._checks import plural, shown
+from calibrant.data._coincidence import chance_of_a_twin, clearly_more, copies_among
 from calibrant.data._frames import column_array, frame_columns
 from calibrant.errors import InputError
 
@@ -24,8 +25,10 @@ Numbers = NDArray[np.uint64]
 
 BLOCK = 2**16
 TOLD_APART, FEWEST_DIFFERENT = 0.95, 0.2
-LONG_TEXT = 20
-SAMPLE = 1_000
+LONG_TEXT, DIGITS, MANY_DIGITS = 20, 6, 9
+SOME_ROWS, SOME_COLUMNS = 1_000, 20
+HARDLY_ANY = 0.05
+"""The part of the shared rows that may be coincidences where all of them may be left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +42,37 @@ class SharedRows:
     test_rows, calibration_rows : int
         Rows of the two sets.
     telling : bool
-        Whether rows have so many different values that equal ones are copies; False where they may be equal by chance,
-        as rows of few discrete columns are.
+        Whether clearly more rows are equal than coincidence explains, so that there are copies among them.
+    by_chance : float
+        About how many test rows would equal a calibration row by coincidence, as rows of few digits or of few discrete
+        columns do.
     """
 
     pairs: NDArray[np.intp]
     test_rows: int
     calibration_rows: int
     telling: bool
+    by_chance: float
 
     @property
     def shared(self) -> int:
         """Test rows that are also calibration rows."""
         return len(self.pairs)
+
+    @property
+    def copies(self) -> int:
+        """About how many of them are copies; 0 where it is not telling."""
+        return copies_among(self.shared, self.by_chance / self.test_rows, self.test_rows) if self.telling else 0
+
+    @property
+    def _hardly_any_by_chance(self) -> bool:
+        """Whether nearly all shared rows are copies, so that they may be left out of the test."""
+        return self.telling and self.by_chance <= HARDLY_ANY * self.shared
+
+    @property
+    def _expected(self) -> str:
+        """How many would be equal by coincidence, in words."""
+        return f"about {self.by_chance:,.0f}" if self.by_chance >= 0.5 else "hardly any"
 
     def __str__(self) -> str:
         """The finding in a sentence or two, with the next step."""
@@ -61,11 +82,18 @@ class SharedRows:
         verb = "is also a calibration row" if self.shared == 1 else "are also calibration rows"
         text = (
             f"{self.shared:,} of {plural(self.test_rows, 'test row')} {verb} (first: test row {test} = calibration "
-            f"row {calibration}, counting from 0)."
+            f"row {calibration}, counting from 0)"
         )
-        if self.telling:
-            return f"{text} A map looks better than it is on rows that it was fitted on: leave them out of the test."
-        return f"{text} With so few different values rows may be equal by chance."
+        chance = f"{self._expected} would be by coincidence"
+        if not self.telling:
+            return f"{text}; {chance}: not enough to call them copies. More columns or digits, or an id, would tell."
+        better = "A map looks better than it is on rows that it was fitted on"
+        if self._hardly_any_by_chance:
+            return f"{text}; {chance}. {better}: leave them out of the test."
+        return (
+            f"{text}; {chance}, so about {self.copies:,} are copies. {better}: find the copies by an id, or by more "
+            f"columns or digits, and leave those out of the test."
+        )
 
 
 def shared_rows(calibration: Any, test: Any) -> SharedRows:
@@ -83,7 +111,7 @@ def shared_rows(calibration: Any, test: Any) -> SharedRows:
     Returns
     -------
     SharedRows
-        `shared`, `pairs`, `telling`; its text is a sentence.
+        `shared`, `pairs`, `by_chance`, `telling`, `copies`; its text is a sentence.
 
     Raises
     ------
@@ -92,9 +120,12 @@ def shared_rows(calibration: Any, test: Any) -> SharedRows:
 
     Notes
     -----
-    `telling` is True when one half of the columns already tells 95% of the different rows apart (one column alone:
-    when its numbers have more than six digits, or its texts more than 20 letters), and fewer than four rows in five
-    are repeated. Cost: one pass over both sets and a sort of their rows, O(np + n log n).
+    `by_chance` comes of the share of the calibration rows that equal another calibration row (raised where the test
+    rows are more alike), so copies within the calibration set are taken for coincidences. `telling` is True when the
+    rows shared are more than that by four standard errors, by a fifth of it, and by one test row in 500. The errors do
+    not count where no calibration row has a twin and rows are unmistakable: two halves of their columns each tell 95%
+    of them apart, or one column does whose numbers have more than nine digits, or its texts more than 20 letters.
+    Cost: one pass over both sets and a sort of their rows, O(np + n log n).
 
     Examples
     --------
@@ -117,7 +148,10 @@ def shared_rows(calibration: Any, test: Any) -> SharedRows:
     at = np.minimum(np.searchsorted(values, second.whole), max(len(values) - 1, 0))
     found = np.flatnonzero(values[at] == second.whole) if len(values) else np.zeros(0, dtype=np.intp)
     pairs = np.column_stack([found, places[at[found]]]).astype(np.intp)
-    return SharedRows(pairs, len(second.whole), len(first.whole), first.beside(second).telling())
+    sizes = len(second.whole), len(first.whole)
+    chance = chance_of_a_twin(first.whole, second.whole)
+    telling = clearly_more(len(found), chance, *sizes, first.unmistakable())
+    return SharedRows(pairs, *sizes, telling, chance.value * sizes[0])
 
 
 def hashes_of_copies(X: Any, least: float) -> Numbers | None:
@@ -137,43 +171,47 @@ def hashes_of_copies(X: Any, least: float) -> Numbers | None:
 
 
 class _Hashed(NamedTuple):
-    """The numbers of the rows by their even and by their odd columns; the values where there is one column only."""
+    """The numbers of the rows by their even and by their odd columns, and values of some columns at some rows."""
 
     even: Numbers
     odd: Numbers
     width: int
-    only: NDArray[Any] | None
+    some: Sequence[NDArray[Any]]
 
     @property
     def whole(self) -> Numbers:
         return self.even + self.odd
 
-    def beside(self, other: _Hashed) -> _Hashed:
-        """The rows of both."""
-        only = None
-        if self.only is not None and other.only is not None:
-            only = np.concatenate([self.only.astype(object), other.only.astype(object)])
-        even, odd = np.concatenate([self.even, other.even]), np.concatenate([self.odd, other.odd])
-        return _Hashed(even, odd, self.width, only)
-
     def telling(self) -> bool:
         """Whether equal rows are copies: rows are told apart by half of what they hold."""
-        _, first = np.unique(self.whole, return_index=True)
-        if len(first) < FEWEST_DIFFERENT * len(self.even):
+        halves, different = self._told_apart()
+        if different < FEWEST_DIFFERENT * len(self.even):
             return False
         if self.width > 1:
-            half = max(len(np.unique(side[first])) for side in (self.even, self.odd))
-            return half >= TOLD_APART * len(first)
-        if self.only is None:
-            return False
-        some = self.only[first[:: max(1, len(first) // SAMPLE)]].tolist()
-        return bool(np.mean([_is_long(value) for value in some]) >= 0.5)
+            return max(halves) >= TOLD_APART * different
+        return _mostly_long(self.some, DIGITS)
+
+    def unmistakable(self) -> bool:
+        """Whether two different rows are never equal: each half tells them apart, or one column of long values does."""
+        halves, different = self._told_apart()
+        return min(halves) >= TOLD_APART * different > 0 or _mostly_long(self.some, MANY_DIGITS)
+
+    def _told_apart(self) -> tuple[list[int], int]:
+        """Different rows by their even and by their odd columns alone, and by all of them."""
+        _, first = np.unique(self.whole, return_index=True)
+        return [len(np.unique(side[first])) for side in (self.even, self.odd)], len(first)
 
 
-def _is_long(value: Any) -> bool:
+def _mostly_long(columns: Sequence[NDArray[Any]], digits: int) -> bool:
+    """Whether half of the different values of a column are long."""
+    shares = ([_is_long(value, digits) for value in set(column.tolist())] for column in columns)
+    return any(found and np.mean(found) >= 0.5 for found in shares)
+
+
+def _is_long(value: Any, digits: int) -> bool:
     if isinstance(value, str):
         return len(value) > LONG_TEXT
-    return isinstance(value, float) and value == value and float(f"{value:.6g}") != value
+    return isinstance(value, float) and value == value and float(f"{value:.{digits}g}") != value
 
 
 def _hashed(rows: Any, order: Sequence[Any] | None) -> _Hashed:
@@ -200,7 +238,7 @@ def _of_columns(columns: Sequence[NDArray[Any]]) -> _Hashed:
     seeds = _seeds(len(columns))
     for place, column in enumerate(columns):
         sums[place % 2] += _entries(column, seeds[place : place + 1])
-    return _Hashed(sums[0], sums[1], len(columns), columns[0] if len(columns) == 1 else None)
+    return _Hashed(sums[0], sums[1], len(columns), [_some(column) for column in columns[:SOME_COLUMNS]])
 
 
 def _of_matrix(array: NDArray[Any]) -> _Hashed:
@@ -212,7 +250,11 @@ def _of_matrix(array: NDArray[Any]) -> _Hashed:
         entries = _entries(array[start : start + step], seeds)
         for side in range(2):
             sums[side][start : start + step] = entries[:, side::2].sum(axis=1, dtype=np.uint64)
-    return _Hashed(sums[0], sums[1], width, array[:, 0] if width == 1 else None)
+    return _Hashed(sums[0], sums[1], width, list(_some(array[:, :SOME_COLUMNS]).T))
+
+
+def _some(rows: NDArray[Any]) -> NDArray[Any]:
+    return rows[:: len(rows) // SOME_ROWS + 1]
 
 
 def _of_sparse(matrix: Any) -> _Hashed:
@@ -224,7 +266,7 @@ def _of_sparse(matrix: Any) -> _Hashed:
         kept = np.where(matrix.indices % 2 == side, entries, np.uint64(0))
         running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(kept, dtype=np.uint64)])
         sums.append(running[matrix.indptr[1:]] - running[matrix.indptr[:-1]])
-    return _Hashed(sums[0], sums[1], matrix.shape[1], None)
+    return _Hashed(sums[0], sums[1], matrix.shape[1], [])
 
 
 def _entries(values: NDArray[Any], seeds: Numbers) -> Numbers:

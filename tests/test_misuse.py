@@ -111,6 +111,20 @@ def test_a_table_of_rows_is_looked_at_as_rows_are() -> None:
         ca.AffineLogit().fit_table(table)
 
 
+def test_the_other_event_is_chosen_as_the_warning_says() -> None:
+    """What fit calls the event of text labels, and the way to the other one."""
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    labels = np.where(rng.random(400) < p, "ja", "nein")
+    way = r"fit takes the greater label as the event .* fit_table\(ScoreTable.from_arrays\(scores, y, pos_label=...\)\)"
+    with pytest.warns(DataWarning, match=way):
+        assert ca.AffineLogit().fit(p, labels).map_.classes == ("nein", "ja")[::-1]
+    found = ca.AffineLogit()
+    assert said(lambda: found.fit_table(ca.ScoreTable.from_arrays(p, labels, pos_label="ja"))) == []
+    assert found.map_.classes == ("nein", "ja")
+    assert found.slope_ > 0
+
+
 def test_a_score_without_signal_is_not_called_flipped_outright() -> None:
     p, y = rows()
     chance = np.random.default_rng(0).permutation(p)

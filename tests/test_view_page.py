@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+import calibrant
 from calibrant import build_report
 from calibrant.view import _words
 from test_view_report import CASES, report_of
@@ -203,3 +204,60 @@ def test_a_million_scores_make_a_small_page():
 
 def test_pages_are_small():
     assert all(len(page_of(name).encode()) < 150_000 for name in CASES)
+
+
+# ---------------------------------------------------------------- the lines to keep the map
+
+CODINGS = {
+    "0/1, event 1": ((0, 1), None),
+    "0/1, event 0": ((1, 0), 0),
+    "-1/1": ((-1, 1), None),
+    "1/2, event 1": ((2, 1), 1),
+    "booleans": ((False, True), None),
+    "booleans, event False": ((True, False), False),
+    "text, the event last": (("ja", "nein"), "nein"),
+    "text, the event first": (("nein", "ja"), "ja"),
+    "text with marks": (("no", 'it\'s "so" <&>'), 'it\'s "so" <&>'),
+}
+
+
+def executed(text, **names):
+    """The map that the first code block of the page gives."""
+    code = unescape(re.search(r"Keep it</h3>\s*<pre><code>(.*?)</code></pre>", text, re.S).group(1))
+    space = {**vars(calibrant), **{name: getattr(calibrant, name) for name in calibrant.__all__}, **names}
+    exec(code, space)
+    return space["fitted"].map_
+
+
+@pytest.mark.parametrize("calibrator", [calibrant.AffineLogit(), calibrant.AutoCalibrator(), None], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("coding", CODINGS)
+def test_the_printed_lines_give_the_map_of_the_page(coding, weighted, calibrator, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (other, event), pos_label = CODINGS[coding]
+    rng = np.random.default_rng(0)
+    z = rng.normal(-1, 1.5, 600)
+    labels = np.where(rng.random(600) < 1 / (1 + np.exp(-z)), event, other)
+    scores = 1 / (1 + np.exp(-2 * z))
+    weights = rng.integers(1, 4, 600).astype(float) if weighted else None
+    report = build_report(labels, scores, sample_weight=weights, pos_label=pos_label, calibrator=calibrator)
+    made = executed(report.html(), scores=scores, labels=labels, weights=weights)
+    assert made == calibrant.load_map("map.json")
+    assert (made.classes[1], report.map.kind) == (event, made.kind)
+    np.testing.assert_allclose(made([row.score for row in report.map.curve]), [row.after for row in report.map.curve])
+    assert ("ScoreTable" in report.map.keep) == (event < other)
+
+
+@pytest.mark.parametrize("names", [(0, 1, 2), ("c", "a", "b")], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_printed_lines_give_the_map_of_many_classes(names, weighted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet([0.5, 0.5, 0.5], 900)
+    labels = np.array(names)[[rng.choice(3, p=0.7 * p + 0.1) for p in scores]]
+    weights = rng.integers(1, 4, 900).astype(float) if weighted else None
+    calibrator = calibrant.StructuredVectorScaling()
+    report = build_report(labels, scores, sample_weight=weights, labels=names, calibrator=calibrator)
+    text = report.html()
+    wanted = calibrant.StructuredVectorScaling(classes=names).fit(scores, labels, weights).map_
+    assert executed(text, scores=scores, labels=labels, weights=weights, classes=names) == wanted

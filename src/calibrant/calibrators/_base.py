@@ -181,13 +181,19 @@ class BinaryCalibrator(Calibrator):
         return p if np.ndim(p) == 2 else np.column_stack([1 - p, p])
 
 
+OTHER_EVENT = (
+    "fit takes the greater label as the event (of text the last in the alphabet); for the other one: "
+    "fit_table(ScoreTable.from_arrays(scores, y, pos_label=...))."
+)
+
+
 def warn_if_falling(falls: bool) -> None:
-    """Say that the score falls as the event gets likelier."""
+    """Say that the score falls as the event gets likelier, and how to name the other event."""
     if falls:
         warnings.warn(
-            "The score falls as the event gets likelier (AUC below one half): the label may be flipped, or the score "
-            "may be of the other class. Check pos_label, or give 1 - p (or -score) if that is what you mean. With "
-            "an AUC near one half it may be chance: the score then says nothing about these labels.",
+            f"The score falls as the event gets likelier (AUC below one half): the label may be flipped, or the score "
+            f"may be of the other class. {OTHER_EVENT} Or give 1 - p (or -score) if that is what you mean. With an AUC "
+            f"near one half it may be chance: the score then says nothing about these labels.",
             DataWarning,
             stacklevel=5,
         )

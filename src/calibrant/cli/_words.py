@@ -17,6 +17,7 @@ _NAMED = r"\w+=(?:\"[^\"]*\"|'[^']*'|\w+)"
 _ON_THE_COMMAND_LINE = (
     # an argument of Python with the option beside it: only the option is kept
     (re.compile(rf"{_NAMED}(?:(?:, | and ){_NAMED})*(?: on a file with semicolons)? \((--[^()]*)\)"), r"\1"),
+    (re.compile(r"\bfit takes the greater label as the event.*pos_label=\.\.\.\)\)\."), "Check --pos-label."),
     (re.compile(r"\bfrom_logits=True, or PlattScaling\b"), "--from-logits, or --method platt"),
     (re.compile(r"\bfrom_logits=True( to it)?"), "--from-logits"),
     (re.compile(r"\bpos_label=('[^']*'|\w+)"), r"--pos-label \1"),

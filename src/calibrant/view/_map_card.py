@@ -1,6 +1,6 @@
 """The fitted map in words and numbers: its formula, what its coefficients mean, a few scores before and after.
 
-May import NumPy, `calibrant.maps`, `calibrant.data` and `_words`, `_curves` beside this file.
+May import NumPy, `calibrant.maps`, `calibrant.data` and `_words`, `_curves`, `_keep` beside this file.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from calibrant._checks import Floats
 from calibrant._kernels import likelihood
 from calibrant.data import ScoreTable
 from calibrant.view._curves import Scale
+from calibrant.view._keep import lines_to_keep
 from calibrant.view._words import counted, fixed, general, percent
 
 FIXED_EXAMPLES = (0.01, 0.1, 0.5, 0.9, 0.99)
@@ -33,11 +34,12 @@ class Example:
 
 @dataclass(frozen=True)
 class MapCard:
-    """The map that was fitted on all rows."""
+    """The map that was fitted on all rows; `keep` holds the lines that make it again."""
 
     name: str
     chosen: str
     code: str
+    keep: str
     kind: str
     formula: str
     words: tuple[str, ...]
@@ -57,6 +59,7 @@ def map_card(
         name=type(calibrator).__name__,
         chosen=chosen,
         code=" ".join(repr(calibrator).split()),
+        keep=lines_to_keep(calibrator, table),
         kind=fitted.kind,
         formula=formula,
         words=tuple(words),

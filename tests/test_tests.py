@@ -78,6 +78,26 @@ def test_three_outcomes():
     assert "rows are needed" in str(few)
 
 
+def test_no_number_of_rows_is_named_where_the_error_is_about_the_margin():
+    """The number has no bound there; elsewhere, however few the rows, it is of the size that planning gives."""
+    planned = ca.rows_needed(margin=0.02, prevalence=0.3)
+    near = []
+    for seed in range(20):
+        for n in (100, 400, 3000):
+            found = ca.calibration_verdict(*sample(n, seed, slope=0.85), margin=0.02)
+            if found.near_margin:
+                near.append(found)
+                assert found.verdict == "not enough rows"
+                assert 0.01 <= found.estimate.value <= 0.04
+                assert found.rows_needed > 10 * n
+                assert "about as large as the margin, so more rows may not settle it" in found.words
+                assert "rows are needed" not in found.words
+            elif found.verdict == "not enough rows":
+                assert f"about {found.rows_needed:,.0f} rows are needed" in found.words
+                assert found.rows_needed <= max(10 * n, 2 * planned)
+    assert len(near) >= 5
+
+
 def test_a_large_p_value_is_no_proof():
     y, p = sample(200, seed=3)
     assert ca.calibration_test(y, p).p_value > 0.05

@@ -321,6 +321,17 @@ def test_the_verdict_is_said_with_its_margin(name, code, words):
     assert words in said(report_of(name))[code]
 
 
+def test_no_number_of_rows_is_named_near_the_margin():
+    z, y = honest(3_000)
+    report = build_report(y, expit(1.15 * z))
+    text = said(report)["margin-undecided"]
+    assert report.before.proof.near_margin
+    assert report.before.proof.rows_needed > 30_000
+    assert 0.01 < report.before.proof.calibration_error.value < 0.04
+    assert "about as large as the margin, so more rows may not settle that" in text
+    assert "rows would" not in text
+
+
 def test_the_map_is_judged_by_the_same_margin():
     assert "margin-undecided-after" in said(report_of("over_confident"))
     y, p = CASES["honest"]()

@@ -67,6 +67,7 @@ def evidence_as_dict(found: Evidence) -> dict[str, Any]:
         "margin": verdict.margin,
         "verdict": verdict.verdict,
         "rows_needed": _finite(verdict.rows_needed),
+        "near_margin": verdict.near_margin,
         "informative": verdict.informative,
         "words": verdict.words,
         "groups": None if found.groups is None else [_group(line) for line in found.groups.groups],

@@ -28,6 +28,8 @@ WITHIN, BEYOND, TOO_FEW = "within margin", "beyond margin", "not enough rows"
 POWER = 0.8
 NEAR = 0.1
 """A value nearer to the margin than this part of it is planned for as if it were this far."""
+TIMES = 10
+"""Beyond so many times the rows there are, a number of rows says only that the value lies near the margin."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class CalibrationVerdict:
         Whether the scores are shown to tell events from the rest: both intervals above lie above chance.
     words : str
         All this in words.
+    near_margin : bool
+        Whether the error is about as large as the margin, so that more rows may not settle it: a verdict would need
+        more than ten times the rows there are, at an error of half to twice the margin that these rows tell from 0.
     """
 
     verdict: str
@@ -66,6 +71,7 @@ class CalibrationVerdict:
     refinement: Estimate | None
     informative: bool
     words: str
+    near_margin: bool
 
     def __str__(self) -> str:
         return self.words
@@ -134,12 +140,15 @@ def verdict_of(design: Design, margin: float, level: float) -> CalibrationVerdic
     squared = clustered_square(design, default_gaps(design.distinct), level)[0]
     found, rows = root(squared), design.table.n_rows
     verdict = WITHIN if found.high <= margin else BEYOND if found.low > margin else TOO_FEW
-    needed = _more_rows(squared.spread, rows, found.value, margin, level)
+    truth = _planned_for(squared.spread, found.value, margin)
+    needed = _more_rows(squared.spread, rows, truth, margin, level)
+    near = verdict == TOO_FEW and margin / 2 <= math.sqrt(truth) <= 2 * margin and needed > TIMES * rows
     needed = max(needed, rows + 1.0) if verdict == TOO_FEW else min(needed, float(rows))
     area, refinement = _discrimination(design, level)
     informative = area is not None and refinement is not None and area.low > 0.5 and refinement.low > 0
-    words = _words(verdict, found, margin, needed, area, informative)
-    return CalibrationVerdict(verdict, margin, found, rows, needed, area, refinement, informative, words)
+    more = NO_NUMBER if near else f"about {needed:,.0f} rows are needed"
+    words = _words(verdict, found, margin, more, area, informative)
+    return CalibrationVerdict(verdict, margin, found, rows, needed, area, refinement, informative, words, near)
 
 
 def _discrimination(design: Design, level: float) -> tuple[Estimate | None, Estimate | None]:
@@ -152,14 +161,19 @@ def _discrimination(design: Design, level: float) -> tuple[Estimate | None, Esti
     return area, parts.discrimination
 
 
-def _more_rows(spread: Spread, rows: int, value: float, margin: float, level: float) -> float:
-    """Rows at which four samples in five of this calibration error would lead to a verdict."""
+def _planned_for(spread: Spread, value: float, margin: float) -> float:
+    """The square of the calibration error to plan for: 0 where these rows cannot tell it from 0."""
     truth, limit = value**2, margin**2
     least = spread.total / max(N_BINS, 1)
     if truth <= least * 2:  # as good as calibrated, as far as these rows can see
-        truth = 0.0
+        return 0.0
     near = (margin * (1 - NEAR)) ** 2, (margin * (1 + NEAR)) ** 2
-    truth = min(truth, near[0]) if truth <= limit else max(truth, near[1])
+    return min(truth, near[0]) if truth <= limit else max(truth, near[1])
+
+
+def _more_rows(spread: Spread, rows: int, truth: float, margin: float, level: float) -> float:
+    """Rows at which four samples in five of this squared calibration error would lead to a verdict."""
+    limit = margin**2
     at = _scaled(spread, rows)
     tail = (1 - level) / 2
 
@@ -190,16 +204,17 @@ def _rounded(rows: float) -> float:
     return float(math.ceil(rows / unit) * unit)
 
 
-def _words(
-    verdict: str, found: Estimate, margin: float, needed: float, area: Estimate | None, informative: bool
-) -> str:
+NO_NUMBER = "it is about as large as the margin, so more rows may not settle it"
+
+
+def _words(verdict: str, found: Estimate, margin: float, more: str, area: Estimate | None, informative: bool) -> str:
     level = f"{100 * found.level:.4g} %"
     error = f"calibration error {found.value:.3g} ({level} interval {found.low:.3g} to {found.high:.3g})"
     head = {
         WITHIN: f"Calibrated within the margin of {margin:g}: {error}.",
         BEYOND: f"Miscalibrated beyond the margin of {margin:g}: {error}.",
         TOO_FEW: f"Not enough rows to tell whether the calibration error is within the margin of {margin:g}: {error}; "
-        f"about {needed:,.0f} rows are needed.",
+        f"{more}.",
     }[verdict]
     if area is None:
         return f"{head} There are rows of one class only, so nothing is known about how well the scores rank."

@@ -59,12 +59,16 @@ class Band:
 
 @dataclass(frozen=True)
 class Proof:
-    """Intervals at `level`, the verdict on `margin`, and the band; `rows_needed` is None when no number would do."""
+    """Intervals at `level`, the verdict on `margin`, and the band; `rows_needed` is None when no number would do.
+
+    `near_margin` says that the error is about as large as the margin, so that more rows may not settle the verdict.
+    """
 
     level: float
     margin: float
     verdict: str
     rows_needed: float | None
+    near_margin: bool
     informative: bool
     calibration_error: Interval
     log_loss: Interval
@@ -92,6 +96,7 @@ def proof(table: ScoreTable, margin: float) -> Proof:
         margin=margin,
         verdict=found.verdict,
         rows_needed=found.rows_needed if math.isfinite(found.rows_needed) else None,
+        near_margin=found.near_margin,
         informative=found.informative,
         calibration_error=interval(found.estimate),
         log_loss=interval(_estimate(log_loss, table)),
@@ -159,4 +164,6 @@ def judgement(side: Any, *, after: bool) -> Sentence:
 
 
 def _wanted(found: Proof) -> str:
+    if found.near_margin:
+        return "; it is about as large as the margin, so more rows may not settle that"
     return "" if found.rows_needed is None else f"; about {count(found.rows_needed)} rows would"

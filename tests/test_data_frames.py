@@ -237,7 +237,7 @@ def test_tensors(brain):
 def test_columns_that_cannot_be_used():
     with pytest.raises(InputTypeError, match="y must hold one value per row, but it is str"):
         column_array("abc", "y")
-    with pytest.raises(InputTypeError, match="lazy LazyFrame: compute it first"):
+    with pytest.raises(InputTypeError, match="lazy LazyFrame, whose rows stay in an engine"):
         column_array(pl.LazyFrame(DATA), "y")
     with pytest.raises(InputError, match="rows have different lengths"):
         column_array([[1, 2], [3]], "y")

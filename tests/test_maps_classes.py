@@ -245,6 +245,21 @@ def test_names_that_cannot_be() -> None:
         record.to_expr("p")
 
 
+def test_maps_of_one_column_point_to_the_expression() -> None:
+    """The line that the refusal gives works as it stands; two columns are taken by the maps that read two."""
+    frame = pl.DataFrame({"p": [0.2, 0.7], "q": [0.8, 0.3]})
+    record = ca.AffineLogit().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).map_
+    for columns in ("p", ["p"], ["q", "p"], 7):
+        with pytest.raises(InputError, match="reads one column") as refused:
+            record.apply_frame(frame, columns)
+    first, second = str(refused.value).split(": ")[1].removesuffix(".").split(", then ")
+    names = {"frame": frame, "record": record}
+    exec(first, names)
+    np.testing.assert_allclose(eval(second, names)["q"], record(frame["p"]))
+    two = TemperatureMap((0, 1), beta=0.5)
+    assert two.apply_frame(frame, ["p", "q"]).columns == ["p", "q", "calibrated_0", "calibrated_1"]
+
+
 def test_trees_of_many_classes_say_so() -> None:
     rows = class_rows(k=3)
     record = ca.RecursivePartitioning().fit(rows.scores, rows.y).map_

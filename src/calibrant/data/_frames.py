@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 def column_array(values: Any, name: str) -> NDArray[Any]:
     """A column or matrix of pandas, Polars, PyArrow, torch, narwhals, NumPy or lists as a NumPy array."""
     values = getattr(values, "to_native", lambda: values)()
-    if hasattr(values, "collect") and not hasattr(values, "to_numpy"):
-        raise InputTypeError(f"{name} is a lazy {type(values).__name__}: compute it first with .collect().")
+    step = _step_to_compute(values)
+    if step is not None:
+        raise _of_an_engine(values, name, step)
     if isinstance(values, np.ma.MaskedArray):
         values = np.array(values.tolist(), dtype=object)
     if isinstance(values, np.ndarray):
@@ -43,6 +44,24 @@ def column_array(values: Any, name: str) -> NDArray[Any]:
     if hasattr(values, "to_numpy"):
         return _of_series(values)
     return _of_sequence(values, name)
+
+
+def _step_to_compute(values: Any) -> str | None:
+    """What brings the rows of a lazy frame into memory; None for anything else."""
+    if hasattr(values, "to_numpy"):
+        return None
+    steps = {"toPandas": ".toPandas()", "collect": ".collect()", "fetchnumpy": ".df()"}
+    return next((step for name, step in steps.items() if callable(getattr(values, name, None))), None)
+
+
+def _of_an_engine(values: Any, name: str, step: str) -> InputTypeError:
+    """Why a lazy frame is no array, and what takes it."""
+    return InputTypeError(
+        f"{name} is a lazy {type(values).__name__}, whose rows stay in an engine. To fit or to measure let the engine "
+        f"add them up: table = ScoreTable.from_frame(frame, score=..., label=...), then fit_table(table) or "
+        f"measure(table). To apply a map: to_expr(column) or apply_frame(frame, columns). Or compute it first with "
+        f"{step}, if it fits into memory."
+    )
 
 
 def _of_tensor(values: Any) -> NDArray[Any]:

@@ -157,6 +157,11 @@ class Map(ABC):
         prefix : str
             The new columns are called this, `_` and the class. A row that the map would refuse has null there.
 
+        Raises
+        ------
+        InputError
+            The map reads one column, as most of two classes do: `to_expr` is for those.
+
         Examples
         --------
         >>> import polars as pl
@@ -171,18 +176,21 @@ class Map(ABC):
         return frame_with_classes(self, frame, columns, prefix)
 
     def to_expr(self, column: str) -> nw.Expr:
-        """The map as a narwhals expression of a column, for frames of every library, eager or lazy.
+        """The map of two classes as a narwhals expression of a column, for frames of every library, eager or lazy.
+
+        It goes into `with_columns` of narwhals, not into that of Polars or another library, which knows no narwhals:
+        `nw.from_native(frame).with_columns(q=record.to_expr("p")).to_native()`, after `import narwhals as nw`.
 
         A score that the map would refuse gives null. Steps are a balanced tree of conditions: DuckDB and Spark take
         O(log steps) a row, eager frames O(steps).
 
         Examples
         --------
-        >>> import narwhals as nw, pandas as pd
+        >>> import narwhals as nw, polars as pl
         >>> from calibrant import AffineLogit
         >>> record = AffineLogit().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).map_
-        >>> frame = nw.from_native(pd.DataFrame({"p": [0.5]}))
-        >>> frame.with_columns(q=record.to_expr("p")).to_native()["q"].round(6).tolist()
+        >>> frame = pl.DataFrame({"p": [0.5]})
+        >>> nw.from_native(frame).with_columns(q=record.to_expr("p")).to_native()["q"].round(6).to_list()
         [0.5]
         """
         from calibrant.maps._expression import column_expression

@@ -2,7 +2,7 @@
 
 Steps are a balanced tree of conditions: DuckDB and Spark go down one way per row, the others work out every branch.
 K classes need columns on the way (the greatest logit, the sum of a softmax): they are added stage by stage, and
-dropped at the end. May import narwhals, `calibrant.maps._formula`, `_class_formula` and `_stages`.
+dropped at the end. May import narwhals, `calibrant._checks`, `calibrant.maps._formula`, `_class_formula` and `_stages`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from calibrant._checks import shown
 from calibrant.data._columns import column_index
-from calibrant.errors import ColumnError
+from calibrant.errors import ColumnError, InputError
 from calibrant.maps._base import Map
-from calibrant.maps._class_formula import class_probabilities, new_names, row_ends, score_names
+from calibrant.maps._class_formula import class_formula, class_probabilities, new_names, row_ends, score_names
 from calibrant.maps._formula import Value, calibrated, reach, total_of
 from calibrant.maps._stages import StagedValue, Stages
 
@@ -109,6 +110,8 @@ def frame_with_classes(record: Map, frame: Any, columns: Sequence[str], prefix: 
     """The frame with a column of probabilities for every class; null in a row that the map would refuse."""
     import narwhals as nw
 
+    if len(record.classes) == 2 and not _takes_two_columns(record, columns):
+        raise _one_column_is_enough(record)
     names = score_names(record, columns)
     wrapped: Any = nw.from_native(frame)
     there = wrapped.collect_schema().names()
@@ -127,6 +130,20 @@ def frame_with_classes(record: Map, frame: Any, columns: Sequence[str], prefix: 
     valid = nw.col(VALID)
     wrapped = wrapped.with_columns(**{name: nw.when(valid).then(one.code) for name, one in zip(new, found)})
     return wrapped.select(*there, *new).to_native()
+
+
+def _takes_two_columns(record: Map, columns: Any) -> bool:
+    """Whether a map of two classes is of a kind that reads a column for each of them, and has got two."""
+    known = class_formula.dispatch(type(record)) is not class_formula.dispatch(object)
+    return known and isinstance(columns, Sequence) and not isinstance(columns, str) and len(columns) == 2
+
+
+def _one_column_is_enough(record: Map) -> InputError:
+    return InputError(
+        f"apply_frame is for a column of scores per class, but this map {record.kind!r} of two classes "
+        f"({shown(record.classes)}) reads one column: import narwhals as nw, then "
+        f'nw.from_native(frame).with_columns(q=record.to_expr("p")).to_native().'
+    )
 
 
 def _accepted(record: Map, scores: Sequence[Any]) -> Any:

@@ -105,3 +105,11 @@ def test_files_whose_rows_are_not_kept_are_refused(monkeypatch: pytest.MonkeyPat
     done = run("evaluate", "fit.csv", *TWO, "--fitted-on", "fit.csv")
     assert done.code == 2
     assert "compares rows one by one" in said(done)
+
+
+def test_files_whose_labels_differ_are_not_compared() -> None:
+    write(Path("test.csv"), slice(None))
+    pl.read_csv("test.csv").with_columns(pl.col("y") + 1).write_csv("fitted.csv")
+    done = run("evaluate", "test.csv", *TWO, "--fitted-on", "fitted.csv")
+    assert done.code != 0
+    assert "has the labels 1 and 2, and the rows to be judged have 0 and 1" in said(done)

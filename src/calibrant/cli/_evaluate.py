@@ -55,6 +55,12 @@ def run_evaluate(
 
 def _shared(request: Request, table: ScoreTable, fitted_on: Path) -> SharedRows:
     fitted = read_rows(replace(request, path=fitted_on, group=None)).table
+    if any(None not in pair and pair[0] != pair[1] for pair in zip(fitted.classes, table.classes)):
+        raise InputError(
+            f"--fitted-on {fitted_on} has the labels {fitted.classes[0]!r} and {fitted.classes[1]!r}, and the rows to "
+            f"be judged have {table.classes[0]!r} and {table.classes[1]!r}: rows with other labels cannot be compared. "
+            f"Write the labels of both files alike."
+        )
     return _fitted_on.rows_in_both((fitted.scores, fitted._labels), (table.scores, table._labels), fitted_on)
 
 

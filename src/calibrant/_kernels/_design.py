@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calibrant._kernels._dot import dot
 
 Floats = NDArray[np.float64]
-BLOCK = 2**14
+BLOCK = 2**15
 SAMPLE = 2**13
 """Rows that stand for many: their quartiles, and (eight times as many) the start of a fit."""
 
@@ -58,10 +58,12 @@ def in_range(columns: tuple[Floats, ...], totals: Floats | None) -> Columns:
             power = min(-math.frexp(largest)[1], 1000)
             x, low, high = np.ldexp(x, power), math.ldexp(low, power), math.ldexp(high, power)
         centre = float(x.mean() if totals is None else dot(x, totals) / totals.sum())
-        few = np.sort(x[:: max(len(x) // SAMPLE, 1)])
-        half = float(few[3 * len(few) // 4] - few[len(few) // 4]) / 2
+        few = x[:: max(len(x) // SAMPLE, 1)]
+        quarters = [k * len(few) // 4 for k in (1, 2, 3)]
+        lower, middle, upper = np.partition(few, quarters)[quarters].tolist()
+        half = (upper - lower) / 2
         far = half > 0.0 and max(high - centre, centre - low) > 1e3 * half
-        centre = float(few[len(few) // 2]) if far else centre
+        centre = middle if far else centre
         values.append(x)
         powers.append(power)
         centres.append(centre)

@@ -189,6 +189,8 @@ def _pass(rows: Rows, deviations: Floats, gamma: Floats) -> _At:
     scale = np.concatenate(([1.0], 1.0 / deviations))
     slopes = gamma * scale
     wide = abs(slopes[0]) + float(np.abs(slopes[1:]) @ rows.columns.reach) > 700.0
+    # Sums of p u less those of s u, known already, lose no digits that matter unless a row lies far out.
+    near = not wide and bool(np.all(rows.columns.reach <= 100.0 * rows.columns.bulk))
     loss = 0.0 if wide else dot(slopes, rows.moments[0] - rows.cross)
     sums, squares = np.zeros(width), np.zeros((width, width))
     room = np.empty((width + 3, min(BLOCK, rows.size)))
@@ -198,13 +200,15 @@ def _pass(rows: Rows, deviations: Floats, gamma: Floats) -> _At:
         for unit, x, centre, slope in zip(units, rows.columns.values, rows.columns.centres, slopes[1:]):
             np.subtract(x[at], centre, out=unit)
             p -= np.multiply(unit, slope, out=spare)
-        np.multiply(rows.positives[at], high - low, out=soft)
-        soft += low
         totals = None if rows.totals is None else rows.totals[at]
+        if not near:
+            np.multiply(rows.positives[at], high - low, out=soft)
+            soft += low
         if wide:
             loss += _cut(p, soft, totals)
         loss += _bend(p, w, spare, totals, wide)
-        p -= soft
+        if not near:
+            p -= soft
         sums[0] += p.sum()
         squares[0, 0] += w.sum()
         for j, unit in enumerate(units, start=1):
@@ -213,6 +217,8 @@ def _pass(rows: Rows, deviations: Floats, gamma: Floats) -> _At:
             squares[j, 0] += weighted.sum()
             for k in range(1, j + 1):
                 squares[j, k] += dot(weighted, units[k - 1])
+    if near:
+        sums -= rows.cross
     return _At(loss, sums * scale, symmetric(squares) * np.outer(scale, scale))
 
 
@@ -274,13 +280,27 @@ def fit_temperature_binary(z: Floats, positives: Floats, negatives: Floats) -> t
         return 1.0, -1
     unit = z / largest / 2
     totals = positives + negatives
-    for bound, code in ((math.exp(-16.0), -1), (math.exp(16.0), 1)):
-        if _slope(unit, positives, totals, bound)[0] * code <= 0:
+    for code, (end, rounding) in zip((-1, 1), _ends(unit, positives, totals)):
+        bound = math.exp(16.0 * code)
+        sure = abs(end) > rounding
+        if (end if sure else _slope(unit, positives, totals, bound)[0]) * code <= 0:
             return bound / largest / 2, code
     beta, every = 1.0, len(z) // SAMPLE
     if every >= 8:
         beta = _root(unit[::every].copy(), positives[::every].copy(), totals[::every].copy(), beta, 1e-4)
-    return _root(unit, positives, totals, beta, 1e-8) / largest / 2, 0
+    return _root(unit, positives, totals, beta, 1e-7) / largest / 2, 0
+
+
+def _ends(unit: Floats, positives: Floats, totals: Floats) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The slope at beta 0 and at infinity, and how far from them that at exp(-16) and at exp(16) can be.
+
+    |expit(b u) - 1/2| <= b |u| / 4 with |u| <= 1/2; and |u| |expit(b u) - [u > 0]| <= 1 / (e b).
+    """
+    straight, weight = dot(totals, unit), float(totals.sum())
+    even = straight / 2 - dot(positives, unit)
+    steep = (straight + dot(totals, np.abs(unit))) / 2 - dot(positives, unit)
+    near, far = weight * math.exp(-16.0) / 16, weight * math.exp(-17.0)
+    return (even, 1e-13 * weight + near), (steep, 1e-13 * weight + far)
 
 
 def _root(unit: Floats, positives: Floats, totals: Floats, beta: float, tolerance: float) -> float:
@@ -331,7 +351,7 @@ def fit_shift(z: Floats, weights: Floats | None, positives: float, total: float)
         mean, slope = _sum_of_expit(z, weights, at)
         low, high = (low, at) if mean > positives else (at, high)
         new = at - (mean - positives) / slope if slope > 0 else math.inf
-        if low <= new <= high and abs(new - at) <= 1e-8 * max(1.0, abs(at)):
+        if low <= new <= high and abs(new - at) <= 1e-7 * max(1.0, abs(at)):
             return new
         at = new if low < new < high else (low + high) / 2
         if high - low <= 1e-15 * max(1.0, abs(at)):

@@ -217,7 +217,7 @@ def _blocks_once(method: str, folder: Path, count: int, size: int) -> None:
 
 def files(n: int, part: int = 1_000_000) -> None:
     """The commands on Parquet of ten classes, then reports of more classes; each line is a process of its own."""
-    print("\n| rows | scores | task, as a whole process | seconds | peak MB |\n|--:|---|---|--:|--:|")
+    print("\n| rows | scores | task, as a whole process | seconds | peak MiB |\n|--:|---|---|--:|--:|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         many, few, record, out = (folder / place for place in ("many", "few", "map.json", "out.parquet"))

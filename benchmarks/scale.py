@@ -154,7 +154,7 @@ def main() -> None:
         return
     header("Files larger than memory")
     print(f"Load of the machine when it began: {os.getloadavg()[0]:.1f}\n")
-    print("| rows | scores | task, as a whole process | seconds | peak MB |\n|--:|---|---|--:|--:|")
+    print("| rows | scores | task, as a whole process | seconds | peak MiB |\n|--:|---|---|--:|--:|")
     for rows in given.rows or (100_000_000, 300_000_000):
         for kind, digits in (("four digits of log-odds", 4), ("all different", None)):
             with tempfile.TemporaryDirectory(dir=given.folder) as place:

@@ -1,9 +1,11 @@
 """Parquet of many rows, made in pieces: the table, the fits, the measures and the commands, with time and peak memory.
 
-Run `python benchmarks/scale.py [rows ...] [--folder FOLDER] [--short]`, by default 100_000_000 and 300_000_000 rows;
-`--steps` only shows how many steps of a map are applied as fast over blocks of rows as in SQL.
+Run `python benchmarks/scale.py [rows ...] [--folder FOLDER] [--only TEXT] [--short]`, by default 100_000_000 and
+300_000_000 rows; `--only different` or `--only digits` makes one kind of scores, `--steps` only shows how many steps of
+a map are applied as fast over blocks of rows as in SQL.
 Every line is a process of its own, from start to end, which reads the files first; peak memory is that of the whole
-process. The floor is one scan of the two columns in DuckDB with two threads. `--short` leaves out the lazy frames.
+process. The floor is one scan of the two columns in DuckDB with two threads. The peer is scikit-learn on the columns as
+arrays, up to 100_000_000 rows: more do not fit. `--short` leaves out the lazy frames and the peer.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from _timing import fastest, header
 PIECE = 5_000_000
 LAZY = ("duckdb", "polars")
 TASKS = ("table", "Platt", "beta", "isotonic", "measures")
+OF_PEER = ("Platt", "isotonic", "measures")
+MOST_OF_PEER = 100_000_000
 COMMANDS = {
     "report": ["report", "{rows}", "--label", "y", "--output", "{page}"],
     "evaluate": ["evaluate", "{rows}", "--label", "y", "--json"],
@@ -79,8 +83,29 @@ def tasks() -> dict[str, Callable[[Any], Any]]:
     }
 
 
+def peer(task: str, folder: Path) -> None:
+    """The same by scikit-learn, of the measures those that it has."""
+    import duckdb
+    from sklearn import metrics
+    from sklearn.calibration import _SigmoidCalibration
+    from sklearn.isotonic import IsotonicRegression
+
+    with duckdb.connect(config={"threads": 2}) as engine:
+        columns = engine.execute(f"SELECT p, y FROM '{folder}/*.parquet'").fetchnumpy()
+    p, y = columns["p"], columns["y"]
+    if task == "measures":
+        for measure in (metrics.brier_score_loss, metrics.log_loss, metrics.roc_auc_score):
+            measure(y, p)
+        metrics.average_precision_score(y, p)
+    else:
+        (IsotonicRegression() if task == "isotonic" else _SigmoidCalibration()).fit(p, y)
+
+
 def one(source: str, task: str, folder: Path) -> None:
     """Run in a process of its own."""
+    if source == "peer":
+        peer(task, folder)
+        return
     if source == "floor":
         import duckdb
 
@@ -91,8 +116,8 @@ def one(source: str, task: str, folder: Path) -> None:
     tasks()[task](table_of(source, folder))
 
 
-def run(command: list[str], rows: int, source: str, task: str) -> None:
-    """Run a process and print its line of the table."""
+def run(command: list[str], rows: int, source: str, task: str, floor: float | None = None) -> float:
+    """Run a process, print its line of the table, and return its seconds."""
     start = time.perf_counter()
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
@@ -101,24 +126,28 @@ def run(command: list[str], rows: int, source: str, task: str) -> None:
             said.seek(0)
             raise SystemExit(f"{' '.join(command)} failed: {said.read().decode()}")
     spent = time.perf_counter() - start
-    print(f"| {rows:,} | {source} | {task} | {spent:.1f} | {used.ru_maxrss / 1024:,.0f} |", flush=True)
+    times = "" if floor is None else f" {spent / floor:.1f} |"
+    print(f"| {rows:,} | {source} | {task} | {spent:.1f} | {used.ru_maxrss / 1024:,.0f} |{times}", flush=True)
+    return spent
 
 
 def measured(folder: Path, rows: int, kind: str, short: bool) -> None:
     """The lines of one set of files."""
     this = [sys.executable, __file__, "--one"]
-    run([*this, "floor", "scan", str(folder)], rows, kind, "one scan (floor)")
+    floor = run([*this, "floor", "scan", str(folder)], rows, kind, "one scan (floor)")
     for task in TASKS:
-        run([*this, "file", task, str(folder)], rows, kind, task)
+        run([*this, "file", task, str(folder)], rows, kind, task, floor)
     with tempfile.TemporaryDirectory(dir=folder.parent) as place:
         names = {"rows": folder, "page": f"{place}/page.html", "map": f"{place}/map.json"}
         names["scored"] = f"{place}/scored.parquet"
         for name, words in COMMANDS.items():
             command = [sys.executable, "-m", "calibrant", *(word.format(**names) for word in words), "--score", "p"]
-            run(command, rows, kind, f"`calibrant {name}`")
+            run(command, rows, kind, f"`calibrant {name}`", floor)
+    for task in () if short or rows > MOST_OF_PEER else OF_PEER:
+        run([*this, "peer", task, str(folder)], rows, kind, f"scikit-learn: {task}", floor)
     for source in () if short else LAZY:
         for task in ("table", "measures"):
-            run([*this, source, task, str(folder)], rows, f"{kind}, {source}", task)
+            run([*this, source, task, str(folder)], rows, f"{kind}, {source}", task, floor)
 
 
 def steps(rows: int = 1_000_000) -> None:
@@ -145,6 +174,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("rows", nargs="*", type=lambda text: int(text.replace("_", "")))
     options.add_argument("--folder")
+    options.add_argument("--only", default="")
     options.add_argument("--short", action="store_true")
     options.add_argument("--steps", action="store_true")
     given = options.parse_args()
@@ -154,9 +184,13 @@ def main() -> None:
         return
     header("Files larger than memory")
     print(f"Load of the machine when it began: {os.getloadavg()[0]:.1f}\n")
-    print("| rows | scores | task, as a whole process | seconds | peak MiB |\n|--:|---|---|--:|--:|")
+    print(
+        "| rows | scores | task, as a whole process | seconds | peak MiB | times the floor |\n|--:|---|---|--:|--:|--:|"
+    )
     for rows in given.rows or (100_000_000, 300_000_000):
         for kind, digits in (("four digits of log-odds", 4), ("all different", None)):
+            if given.only not in kind:
+                continue
             with tempfile.TemporaryDirectory(dir=given.folder) as place:
                 folder = Path(place) / "rows"
                 folder.mkdir()

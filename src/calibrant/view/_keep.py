@@ -23,7 +23,7 @@ def lines_to_keep(calibrator: Any, table: ScoreTable) -> str:
     if _taken_by_fit(calibrator, table.classes) == table.classes:
         return f"fitted = {made}.fit(scores, labels{weights})\n{saved}"
     return (
-        f"table = ScoreTable.from_arrays(scores, labels{weights}, pos_label={table.classes[1]!r})\n"
+        f"table = ScoreTable.from_arrays(\n    scores, labels{weights}, pos_label={table.classes[1]!r}\n)\n"
         f"fitted = {made}.fit_table(table)\n{saved}"
     )
 

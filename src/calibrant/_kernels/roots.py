@@ -14,4 +14,4 @@ def falling_root(falling: Callable[[float], float], low: float, high: float) -> 
         return high
     if not falling(low) > 0:
         return low
-    return float(brentq(falling, low, high, xtol=1e-18, rtol=1e-15))
+    return float(brentq(falling, low, high, xtol=1e-18, rtol=1e-15, maxiter=1000))

@@ -85,3 +85,8 @@ def test_equal_mass_bins_end_where_their_share_is_reached(weights, n_bins, scale
         expected = sorted({*(end for end in first[:-1] if end < first[-1]), len(weights) - 1})
         ends = np.unique(np.where(ends >= first[-1], len(weights) - 1, ends))
     assert_array_equal(ends, expected)
+
+
+@given(st.integers(1, 5000), st.integers(1, 400))
+def test_rows_that_count_once_have_the_ends_of_weights_of_one(size, n_bins):
+    assert_array_equal(bins.quantile_row_ends(size, n_bins), bins.quantile_bin_ends(np.ones(size), n_bins))

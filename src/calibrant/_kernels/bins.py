@@ -160,3 +160,11 @@ def quantile_bin_ends(weight: Floats, n_bins: int) -> NDArray[np.int64]:
     ends = np.searchsorted(reached, targets, side="left")
     ends[-1] = len(weight) - 1
     return np.unique(ends).astype(np.int64)
+
+
+def quantile_row_ends(size: int, n_bins: int) -> NDArray[np.int64]:
+    """The same for rows that count once each."""
+    targets = np.arange(1, n_bins + 1) * (size / n_bins) - 1e-12 * size
+    ends = np.maximum(np.ceil(targets) - 1, 0).astype(np.int64)
+    ends[-1] = size - 1
+    return np.unique(ends)

@@ -60,7 +60,7 @@ class _At(NamedTuple):
 
 def fit_logistic(
     columns: tuple[Floats, ...],
-    soft_positives: Floats,
+    soft_positives: NDArray[np.uint8] | Floats,
     totals: Floats | None,
     *,
     start: Floats | None = None,

@@ -8,14 +8,15 @@ May import NumPy, SciPy's chi-squared function, the kernels and the measures bes
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from calibrant import _checks
-from calibrant._checks import Floats, Label
-from calibrant._kernels import bins, isotonic, likelihood, newton
+from calibrant._checks import Bytes, Floats, Label
+from calibrant._kernels import bins, isotonic, newton, shape
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds
 from calibrant.errors import InputError
@@ -38,7 +39,8 @@ class ShapeDiagnosis:
     slope_error : float
         Standard error of the slope.
     statistic, p_value : float
-        Likelihood-ratio test of bend and S-shape after the line (2 degrees of freedom).
+        Likelihood-ratio test of bend and S-shape after the line (2 degrees of freedom; one less for a term that the
+        scores take too few values to tell from the others).
     bend, s_shape : float
         Coefficients of the square and the cube of the standardised log-odds, each orthogonal to what is before it.
     falling_p_value : float
@@ -128,28 +130,43 @@ def shape_diagnosis(
     distinct = table.distinct
     z = distinct.scores if logits else fit_log_odds(distinct)
     unit = _unit(z)
-    z = z / unit
-    line = newton.fit_logistic((z,), distinct.positives, distinct.weight)
+    rows = _Rows(z if unit == 1.0 else z / unit, *_counted(distinct))
+    line = newton.fit_logistic((rows.z,), rows.positives, rows.weight)
     if line.outcome != newton.OK:
         why = "separate the classes" if line.outcome == newton.SEPARABLE else "are all the same"
         raise InputError(f"The scores {why}, so there is no line on the log-odds to compare with.")
-    return _diagnose(distinct, z, unit, line, bool(logits))
+    return _diagnose(rows, unit, line, bool(logits))
+
+
+class _Rows(NamedTuple):
+    """Ascending log-odds; the label of each, and None, where they are rows that count once; else their sums."""
+
+    z: Floats
+    positives: Bytes | Floats
+    weight: Floats | None
+
+
+def _counted(distinct: ScoreTable) -> tuple[Bytes | Floats, Floats | None]:
+    if distinct._labels is not None:
+        return distinct._labels, distinct._weights
+    return distinct.positives, distinct.weight
 
 
 def _unit(z: Floats) -> float:
     """A power of two in which the squares and cubes of z fit into a float; 1 wherever they do anyway."""
-    size = float(np.abs(z).max())
+    size = max(float(z.max()), -float(z.min()))
     return 1.0 if 1e-50 < size < 1e50 else 2.0 ** (np.frexp(size)[1] - 1)
 
 
-def _diagnose(distinct: ScoreTable, z: Floats, unit: float, line: newton.LogisticFit, logits: bool) -> ShapeDiagnosis:
+def _diagnose(rows: _Rows, unit: float, line: newton.LogisticFit, logits: bool) -> ShapeDiagnosis:
     intercept, slope = map(float, line.coefficients)
-    error = _slope_error(z, distinct.weight, likelihood.expit(intercept + slope * z))
-    cubic = _cubic(z, distinct, line)
-    groups = _grouped(distinct, z, intercept, slope)
+    error = shape.slope_error(rows.z, rows.weight, intercept, slope)
+    cubic = _cubic(rows, line)
+    groups = _grouped(rows, intercept, slope)
     falling = _falling_p_value(groups)
     slope, error = slope / unit, error / unit
-    identity = float("nan") if logits else _identity_p_value(z, distinct, line.loss)
+    gap = float("nan") if logits else 2 * (shape.identity_loss(*rows) - line.loss)
+    identity = float("nan") if logits else _chi_squared(gap, 2)
     verdict = _verdict(falling, cubic, identity, error / max(abs(slope), 1.0) > WIDE / 1.96)
     observed = np.log(groups.positives + 0.5) - np.log(groups.weight - groups.positives + 0.5)
     return ShapeDiagnosis(
@@ -201,51 +218,42 @@ def _chi_squared(statistic: float, degrees: int) -> float:
     return float(chdtrc(degrees, max(statistic, 0.0)))
 
 
-def _slope_error(z: Floats, weight: Floats, p: Floats) -> float:
-    information = weight * p * (1 - p)
-    mean = float(information @ z / information.sum())
-    return float(1 / np.sqrt(information @ (z - mean) ** 2))
-
-
-def _cubic(z: Floats, distinct: ScoreTable, line: newton.LogisticFit) -> _Cubic:
+def _cubic(rows: _Rows, line: newton.LogisticFit) -> _Cubic:
     """The gain of a square and of a cube over the line, on standardised log-odds limited to their inner part."""
-    share = np.cumsum(distinct.weight) / distinct.weight.sum()
-    low, high = z[int(np.searchsorted(share, INNER))], z[min(int(np.searchsorted(share, 1 - INNER)), len(z) - 1)]
-    weight = distinct.weight
-    u = np.clip(z, low, high)
-    deviation = float(np.sqrt(weight @ (u - weight @ u / weight.sum()) ** 2 / weight.sum()))
-    if len(z) < 4 or deviation == 0:
-        return _Cubic(0.0, 1.0, 0.0, 0.0, 0.0)
-    u = (u - float(weight @ u / weight.sum())) / deviation
-    one = np.ones_like(z)
-    square = _orthogonal(u**2, [one, z], weight)
-    cube = _orthogonal(u**3, [one, z, u**2], weight)
-    with_bend = newton.fit_logistic((z, square), distinct.positives, weight)
-    both = newton.fit_logistic((z, square, cube), distinct.positives, weight)
-    if both.outcome != newton.OK or with_bend.outcome != newton.OK:
+    z, positives, weight = rows
+    square, cube = shape.terms(z, weight, *_inner(z, weight)) if len(z) >= 4 else (None, None)
+    columns = [z] + [term for term in (square, cube) if term is not None]
+    bent = line if square is None else newton.fit_logistic((z, square), positives, weight)
+    both = bent if cube is None else newton.fit_logistic(tuple(columns), positives, weight)
+    degrees = len(columns) - 1
+    if degrees == 0 or both.outcome != newton.OK or bent.outcome != newton.OK:
         return _Cubic(0.0, 1.0, 0.0, 0.0, 0.0)
     statistic = max(0.0, 2 * (line.loss - both.loss))
-    gain = max(0.0, 2 * (line.loss - with_bend.loss))
-    return _Cubic(statistic, _chi_squared(statistic, 2), float(both.coefficients[2]), float(both.coefficients[3]), gain)
+    gain = max(0.0, 2 * (line.loss - bent.loss))
+    bend = 0.0 if square is None else float(both.coefficients[2])
+    s_shape = 0.0 if cube is None else float(both.coefficients[-1])
+    return _Cubic(statistic, _chi_squared(statistic, degrees), bend, s_shape, gain)
 
 
-def _orthogonal(column: Floats, others: list[Floats], weight: Floats) -> Floats:
-    """The part of a column that the others do not explain, by weighted least squares."""
-    root = np.sqrt(weight)
-    design = np.column_stack(others)
-    scale = np.sqrt(weight @ design**2)
-    solved = np.linalg.lstsq(design / scale * root[:, None], column * root, rcond=None)[0]
-    return np.asarray(column - (design / scale) @ solved)
+def _inner(z: Floats, weight: Floats | None) -> tuple[float, float]:
+    """The log-odds between which the inner part of the rows lies."""
+    if weight is None:
+        low, high = (bisect_left(range(1, len(z) + 1), q, key=lambda k: k / len(z)) for q in (INNER, 1 - INNER))
+    else:
+        share = np.cumsum(weight)
+        share /= float(weight.sum())
+        low, high = np.searchsorted(share, (INNER, 1 - INNER))
+    return float(z[low]), float(z[min(high, len(z) - 1)])
 
 
-def _grouped(distinct: ScoreTable, z: Floats, intercept: float, slope: float) -> _Groups:
+def _grouped(rows: _Rows, intercept: float, slope: float) -> _Groups:
     """Equal-mass groups in the order of the score: mean log-odds after the line, positives, weight."""
-    weight = distinct.weight
-    ends = bins.quantile_bin_ends(weight, GROUPS)
+    z, positives, weight = rows
+    ends = bins.quantile_row_ends(len(z), GROUPS) if weight is None else bins.quantile_bin_ends(weight, GROUPS)
     starts = np.concatenate([[0], ends[:-1] + 1])
-    total = np.add.reduceat(weight, starts)
-    mean = np.add.reduceat(weight * z, starts) / total
-    return _Groups(intercept + slope * mean, np.add.reduceat(distinct.positives, starts), total)
+    total = np.diff(ends, prepend=-1).astype(float) if weight is None else np.add.reduceat(weight, starts)
+    mean = np.add.reduceat(z if weight is None else weight * z, starts) / total
+    return _Groups(intercept + slope * mean, np.add.reduceat(positives, starts, dtype=np.float64), total)
 
 
 def _falling_p_value(groups: _Groups) -> float:
@@ -263,8 +271,3 @@ def _log_likelihood(groups: _Groups, rate: Floats) -> float:
         hits = np.where(groups.positives > 0, groups.positives * np.log(rate), 0.0)
         misses = np.where(negatives > 0, negatives * np.log1p(-rate), 0.0)
     return float(hits.sum() + misses.sum())
-
-
-def _identity_p_value(z: Floats, distinct: ScoreTable, best_loss: float) -> float:
-    loss = float(distinct.weight @ np.logaddexp(0, z) - distinct.positives @ z)
-    return _chi_squared(2 * (loss - best_loss), 2)

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from calibrant._checks import Floats
 from calibrant._kernels import mixing, smooth
 from calibrant.calibrators._base import BinaryCalibrator
-from calibrant.calibrators._cross_fit import fold_tables
+from calibrant.calibrators._cross_fit import columns_of, fold_tables
 from calibrant.data import ScoreTable
 from calibrant.errors import CalibrantWarning, InputError
 from calibrant.maps import BinaryMap, IdentityMap, MixtureMap
@@ -104,20 +104,16 @@ def quiet_map(candidate: BinaryCalibrator, table: ScoreTable) -> BinaryMap:
 
 def coarsened(distinct: ScoreTable) -> ScoreTable:
     """At most 5,000 cells of nearby scores, each at its mean score."""
-    weight = distinct.weight
-    cell = smooth.cells(distinct.scores, weight, MOST_CELLS)
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(cell) > 0]))
-    if len(starts) == len(distinct):
+    if len(distinct) <= MOST_CELLS:
         return distinct
-    largest = float(np.abs(distinct.scores).max()) or 1.0
-    mean = largest * np.add.reduceat(weight * (distinct.scores / largest), starts) / np.add.reduceat(weight, starts)
-    ends = np.append(starts[1:], len(distinct)) - 1
-    sums = [
-        np.add.reduceat(values, starts)
-        for values in (distinct.positives, distinct.negatives, distinct.rows, distinct.squared_weights)
-    ]
-    inside = np.clip(mean, distinct.scores[starts], distinct.scores[ends])
-    return ScoreTable._of_counts(inside, sums[0], sums[1], sums[2], sums[3], distinct.classes, ascending=True)
+    largest = max(float(distinct.scores[-1]), -float(distinct.scores[0]))
+    found = smooth.gather(distinct.scores, columns_of(distinct), distinct.total_weight, largest, MOST_CELLS)
+    mean = np.clip(largest * found.moment / (found.positives + found.negatives), found.least, found.greatest)
+    given = (vars(distinct).get("rows"), vars(distinct).get("squared_weights"))
+    rows, squares = (None if sums is None else np.add.reduceat(sums, found.starts) for sums in given)
+    return ScoreTable._of_counts(
+        mean, found.positives, found.negatives, rows, squares, distinct.classes, ascending=True
+    )
 
 
 def in_sample(table: ScoreTable, candidates: Sequence[BinaryCalibrator]) -> Outcome:

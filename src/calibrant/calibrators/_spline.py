@@ -11,19 +11,22 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant._checks import Floats
 from calibrant._kernels import likelihood, smooth, spline
+from calibrant._kernels._dot import dot
 from calibrant._kernels._one_thread import one_blas_thread
 from calibrant._parameters import Flag, Number, Rule, Seed, generator
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
-from calibrant.calibrators._cross_fit import deal, most_folds
+from calibrant.calibrators._cross_fit import Dealt, columns_of, deal, most_folds
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds, log_odds_ends
 from calibrant.errors import InputError
 from calibrant.maps import SplineMap
 
 MOST_CELLS = 4096
+BLOCK = 2**15
 FARTHEST_UNIT = 1e100
 PULL = 20.0
 PULL_POINTS = 20
@@ -116,15 +119,16 @@ class SplineCalibration(BinaryCalibrator):
     def _learn(self, table: ScoreTable) -> SplineMap:
         distinct = table.distinct
         warn_if_falling(distinct._auc < 0.5)
-        z = distinct.scores if self.from_logits else fit_log_odds(distinct)
-        unit = _unit(z, distinct.weight)
+        z = distinct.scores.copy() if self.from_logits else fit_log_odds(distinct)
+        unit = _unit(z, distinct)
         if not 1 / FARTHEST_UNIT < unit < FARTHEST_UNIT:
             raise InputError(
                 f"The log-odds spread over {unit:.3g}, whose curvature a float cannot hold: divide all scores by a "
                 f"constant first."
             )
         folds = min(self.cv, most_folds(distinct))
-        cells = _gather(z / unit, distinct, folds, generator(self.random_state))
+        z /= unit
+        cells = _gather(z, distinct, folds, generator(self.random_state))
         knots = _knots(cells, self.n_knots)
         if len(knots) < 2:
             return self._flat(distinct, unit * knots[0])
@@ -193,31 +197,44 @@ class _Curve:
         return spline.least_slope(self.knots, values, curvatures) >= 0
 
 
-def _unit(z: Floats, weight: Floats) -> float:
+def _unit(z: Floats, distinct: ScoreTable) -> float:
     """The standard deviation of the log-odds; 1 when they are constant."""
-    largest = float(np.abs(z).max()) or 1.0
-    scaled = z / largest
-    mean = float(weight @ scaled / weight.sum())
-    return largest * float(np.sqrt(weight @ (scaled - mean) ** 2 / weight.sum())) or 1.0
+    largest = max(float(z.max()), -float(z.min())) or 1.0
+    total = distinct.total_weight
+
+    def mean(power: int, centre: float) -> float:
+        at = (slice(begin, begin + BLOCK) for begin in range(0, len(z), BLOCK))
+        return sum(dot(distinct._at(part).weight, (z[part] / largest - centre) ** power) for part in at) / total
+
+    return largest * float(np.sqrt(mean(2, mean(1, 0.0)))) or 1.0
 
 
 def _gather(z: Floats, distinct: ScoreTable, folds: int, rng: np.random.Generator) -> Cells:
     """Cells of a distinct table, with the part of each that falls into each fold."""
-    weight = distinct.weight
-    cell = smooth.cells(z, weight, MOST_CELLS)
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(cell) > 0]))
+    found = smooth.gather(z, columns_of(distinct), distinct.total_weight, 1.0, MOST_CELLS)
+    weight = found.positives + found.negatives
+    mean = np.clip(found.moment / weight, found.least, found.greatest)
+    if _whole(distinct):  # all rows of a cell weigh the same, so the cell can be dealt instead of them
+        starts, columns = np.arange(len(mean)), (found.positives, found.negatives)
+    else:
+        starts, columns = found.starts, (distinct.positives, distinct.negatives)
+    positives, negatives = (_by_fold(deal(column, folds, rng), starts) for column in columns)
+    return Cells(mean, found.positives, weight, positives, positives + negatives)
 
-    def gathered(values: Floats) -> Floats:
-        return np.add.reduceat(values, starts)
 
-    total = gathered(weight)
-    hits, misses = deal(distinct.positives, folds, rng), deal(distinct.negatives, folds, rng)
-    positives = [gathered(hits.inside(fold)) for fold in range(folds)]
-    negatives = [gathered(misses.inside(fold)) for fold in range(folds)]
-    mean = np.clip(gathered(weight * z) / total, z[starts], z[np.append(starts[1:], len(z)) - 1])
-    return Cells(
-        mean, gathered(distinct.positives), total, np.array(positives), np.array(positives) + np.array(negatives)
+def _whole(distinct: ScoreTable) -> bool:
+    """Whether every weight is a whole number, so that every piece of it is dealt as one row."""
+    if distinct._labels is not None:
+        return True
+    return all(
+        np.array_equal(part, np.rint(part))
+        for column in (distinct.positives, distinct.negatives)
+        for part in (column[begin : begin + BLOCK] for begin in range(0, len(column), BLOCK))
     )
+
+
+def _by_fold(dealt: Dealt, starts: NDArray[np.int64]) -> Floats:
+    return np.array([np.add.reduceat(dealt.inside(fold), starts) for fold in range(len(dealt.pieces))])
 
 
 def _knots(cells: Cells, most: int) -> Floats:

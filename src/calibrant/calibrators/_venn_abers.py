@@ -1,6 +1,6 @@
 """Venn-Abers: an interval of probabilities from two isotonic fits, one for each label a new row could have.
 
-May import NumPy, the kernels, `calibrant.maps`, `calibrant.data` and this folder's `_base`.
+May import NumPy, the kernels, `calibrant.maps`, `calibrant.data` and this folder's `_base` and `_cross_fit`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from calibrant._checks import Floats
 from calibrant._kernels import venn_abers
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
+from calibrant.calibrators._cross_fit import columns_of
 from calibrant.data import ScoreTable
 from calibrant.maps import VennAbersMap
 
@@ -54,8 +55,7 @@ class VennAbers(BinaryCalibrator):
     def _learn(self, table: ScoreTable) -> VennAbersMap:
         distinct = table.distinct
         warn_if_falling(distinct._auc < 0.5)
-        lower, upper = venn_abers.interval_values(distinct.positives, distinct.positives + distinct.negatives)
-        return _steps(distinct, lower, upper)
+        return _steps(distinct, venn_abers.intervals(columns_of(distinct), len(distinct)))
 
     def predict_interval(self, scores: Any) -> Floats:
         """The pair (p0, p1) of each score.
@@ -74,13 +74,16 @@ class VennAbers(BinaryCalibrator):
         return self.map_.interval(scores)
 
 
-def _steps(distinct: ScoreTable, lower: Floats, upper: Floats) -> VennAbersMap:
-    """The values at and between the scores as steps, without thresholds at which nothing changes."""
-    thresholds = np.column_stack([distinct.scores, np.nextafter(distinct.scores, np.inf)]).ravel()
+def _steps(distinct: ScoreTable, found: venn_abers.Intervals) -> VennAbersMap:
+    """The intervals as steps, without thresholds at which nothing changes."""
+    places = found.places[1:]
+    scores = distinct.scores[(places - 1) // 2]
+    with np.errstate(over="ignore"):  # above the greatest float there is nothing
+        thresholds = np.where(places % 2 == 1, scores, np.nextafter(scores, np.inf))
     # Where two scores are neighbouring floats, the gap between them is empty: only the later step is real.
-    real = np.concatenate([thresholds[:-1] < thresholds[1:], [np.isfinite(thresholds[-1])]])
+    real = np.append(thresholds[:-1] < thresholds[1:], np.isfinite(thresholds[-1:]))
     keep = np.concatenate([[True], real])
-    thresholds, lower, upper = thresholds[real], lower[keep], upper[keep]
+    thresholds, lower, upper = thresholds[real], found.lower[keep], found.upper[keep]
     changes = (np.diff(lower) != 0) | (np.diff(upper) != 0)
     first = np.concatenate([[True], changes])
     return VennAbersMap(distinct.classes, thresholds[changes], lower[first], upper[first])

@@ -69,9 +69,15 @@ def distinct_weighted(scores: Floats, labels: Bytes, weights: Floats) -> Distinc
 
 
 def distinct_counts(
-    scores: Floats, positives: Floats, negatives: Floats, rows: Floats, squared_weights: Floats
+    scores: Floats,
+    positives: Floats,
+    negatives: Floats,
+    rows: Floats | None = None,
+    squared_weights: Floats | None = None,
 ) -> Distinct:
     """Sum counted scores by distinct score."""
+    if rows is None or squared_weights is None:
+        return _sum_by_score(scores, positives, negatives)
     return _sum_by_score(scores, positives, negatives, rows, squared_weights)
 
 

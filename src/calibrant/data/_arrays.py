@@ -158,3 +158,13 @@ def read_counts(scores: Any, positives: Any, negatives: Any) -> tuple[Floats, Fl
     _checks.total_weight(grand_total, "positives and negatives together")
     kept = total > 0
     return columns["scores"][kept], columns["positives"][kept], columns["negatives"][kept]
+
+
+def joint_classes(a: Classes, b: Classes) -> Classes:
+    """The coding of two tables together; an unknown negative label takes the other's."""
+    if a[1] == b[1] and (a[0] == b[0] or a[0] is None or b[0] is None):
+        return b if a[0] is None else a
+    raise InputError(
+        f"These tables code their labels differently: {a} and {b} (negative, positive). Build both with the same "
+        f"labels and pos_label before adding them."
+    )

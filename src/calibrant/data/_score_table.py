@@ -17,10 +17,10 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Bytes, Classes, Floats, Label
-from calibrant._kernels import ranking
-from calibrant.data._arrays import BinaryRows, read_binary_rows, read_counts
+from calibrant._kernels import merging, ranking
+from calibrant.data._arrays import BinaryRows, joint_classes, read_binary_rows, read_counts
 from calibrant.data._columns import MAX_DISTINCT, Columns, SummedColumns
-from calibrant.errors import InputError, InputTypeError
+from calibrant.errors import InputTypeError
 
 ByRow = Callable[[Floats, Bytes, Floats | None], Any]
 ByCount = Callable[[Floats, Floats, Floats], Any]
@@ -317,13 +317,23 @@ class ScoreTable:
         """The same table with ascending distinct scores, without scores of weight zero."""
         if self._ascending:
             return self
-        if self._labels is not None:
-            found = ranking.distinct_rows(self.scores, self._labels, self._weights)
-        else:
-            found = ranking.distinct_counts(self.scores, *self._sums)
+        if self._labels is None:
+            return self._of_distinct(ranking.distinct_counts(*self._columns), self.classes)
+        return self._of_distinct(ranking.distinct_rows(self.scores, self._labels, self._weights), self.classes)
+
+    @classmethod
+    def _of_distinct(cls, found: ranking.Distinct | ranking.Ordered, classes: Classes) -> ScoreTable:
         if isinstance(found, ranking.Distinct):
-            return ScoreTable._of_counts(*found, self.classes, ascending=True)
-        return ScoreTable._of_rows(BinaryRows(*found, None, self.classes), ascending=True, in_order=False)
+            return cls._of_counts(*found, classes, ascending=True)
+        return cls._of_rows(BinaryRows(*found, None, classes), ascending=True, in_order=False)
+
+    @property
+    def _columns(self) -> ranking.Distinct | ranking.Ordered:
+        """What is kept of each entry; of counts without weights no more than the scores and both sums."""
+        if self._labels is not None:
+            return ranking.Ordered(self.scores, self._labels)
+        squares = (vars(self).get("rows"), vars(self).get("squared_weights"))
+        return ranking.Distinct(self.scores, self.positives, self.negatives, *squares)
 
     @property
     def _sums(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -355,16 +365,16 @@ class ScoreTable:
             weights = None if self._weights is None else self._weights[places]
             kept = BinaryRows(self.scores[places], self._labels[places], weights, self.classes)
             return self._of_rows(kept, in_order=self._in_order)
-        scores, positives, negatives = (sums[places] for sums in (self.scores, self.positives, self.negatives))
-        given = (vars(self).get("rows"), vars(self).get("squared_weights"))
-        rows, squares = (None if sums is None else sums[places] for sums in given)
-        return ScoreTable._of_counts(scores, positives, negatives, rows, squares, self.classes)
+        columns: Any = (None if column is None else column[places] for column in self._columns)
+        return ScoreTable._of_counts(*ranking.Distinct(*columns), self.classes)
 
     def __add__(self, other: object) -> ScoreTable:
         """The table of both sets of rows together."""
         if not isinstance(other, ScoreTable):
             return NotImplemented
-        classes = _joint_classes(self.classes, other.classes)
+        classes = joint_classes(self.classes, other.classes)
+        if self._ascending and other._ascending and merging.pays(len(self), len(other)):
+            return self._of_distinct(merging.merge(self._columns, other._columns), classes)
         scores = np.concatenate([self.scores, other.scores])
         if self._labels is not None and other._labels is not None and self._in_order and other._in_order:
             labels = np.concatenate([self._labels, other._labels])
@@ -388,13 +398,3 @@ class ScoreTable:
             f"ScoreTable({_checks.plural(self.n_rows, 'row')}{distinct}{weight}, prevalence {self.prevalence:.4g}, "
             f"classes {self.classes})"
         )
-
-
-def _joint_classes(a: Classes, b: Classes) -> Classes:
-    """The coding of two tables together; an unknown negative label takes the other's."""
-    if a[1] == b[1] and (a[0] == b[0] or a[0] is None or b[0] is None):
-        return b if a[0] is None else a
-    raise InputError(
-        f"These tables code their labels differently: {a} and {b} (negative, positive). Build both with the same "
-        f"labels and pos_label before adding them."
-    )

@@ -59,7 +59,7 @@ def _compile(function: Callable[..., Any], signature: str, regroup: bool) -> Cal
             types.append(numba.types.Array(kinds[letter.lower()], 1, "C", readonly=True))
         else:
             types.append(kinds[letter])
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc"} if regroup else False}
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc", "contract"} if regroup else False}
     try:
         return numba.njit(tuple(types), cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no folder that could hold the cache

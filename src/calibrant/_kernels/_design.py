@@ -3,7 +3,7 @@
 Columns are multiplied by a power of two where their squares would overflow or vanish, and used as u = x - centre. The
 centre is the mean, or the median where a few rows lie far out and would hide the others.
 
-May import: NumPy, `_dot`.
+May import: NumPy, `_compiled`, `_dot`.
 """
 
 import math
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant._kernels._compiled import MANY
 from calibrant._kernels._dot import dot
 
 Floats = NDArray[np.float64]
@@ -46,6 +47,8 @@ class Rows(NamedTuple):
     """Sums of s (1, u)."""
     moments: Floats
     """Sums of t (1, u) (1, u)'."""
+    many: bool
+    """Whether compiled passes are worth loading; a sample keeps what its rows have."""
 
 
 def in_range(columns: tuple[Floats, ...], totals: Floats | None) -> Columns:
@@ -94,7 +97,7 @@ def thin(rows: Rows) -> Rows:
     every = max(rows.size // (8 * SAMPLE), 8)
     columns = rows.columns._replace(values=tuple(np.ascontiguousarray(x[::every]) for x in rows.columns.values))
     totals = None if rows.totals is None else rows.totals[::every].copy()
-    return sum_rows(columns, rows.positives[::every].copy(), totals, rows.targets)
+    return sum_rows(columns, rows.positives[::every].copy(), totals, rows.targets)._replace(many=rows.many)
 
 
 def sum_rows(
@@ -114,7 +117,9 @@ def sum_rows(
             moments[j, 0] += weighted[j - 1].sum()
             for k in range(1, j + 1):
                 moments[j, k] += dot(weighted[j - 1], units[k - 1])
-    return Rows(columns, positives, targets, totals, size, float(moments[0, 0]), cross, symmetric(moments))
+    return Rows(
+        columns, positives, targets, totals, size, float(moments[0, 0]), cross, symmetric(moments), size >= MANY
+    )
 
 
 def blocks(size: int) -> list[slice]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 SHORT = 2**13
 
 
-def dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+def dot(a: NDArray[np.float64] | NDArray[np.uint8], b: NDArray[np.float64]) -> float:
     """Sum of a b."""
     size = len(a)
     if size <= SHORT:

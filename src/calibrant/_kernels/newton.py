@@ -5,7 +5,7 @@ part of it that is positive (any value in [0, t], so Platt's targets too). Colum
 their deviation inside, so any scale works; the answer is in the units given. Many rows start from the fit to a sample
 of them, so that about three passes over all rows end it. Outcome codes instead of exceptions.
 
-May import: NumPy, `_design`, `_dot`, `likelihood`.
+May import: NumPy, `_design`, `_dot`, `likelihood`, `logistic_sums`.
 """
 
 import math
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant._kernels import logistic_sums
 from calibrant._kernels._design import (
     BLOCK,
     SAMPLE,
@@ -183,8 +184,19 @@ def _penalised(rows: Rows, deviations: Floats, penalty: Floats, gamma: Floats) -
     return _At(at.loss + 0.5 * float(gamma @ pull), at.gradient + pull, at.curvature + penalty)
 
 
+def _pass_of_one_column(rows: Rows, deviation: float, gamma: Floats) -> _At:
+    level, slope = gamma.tolist()
+    column = logistic_sums.Rows(rows.columns.values[0], rows.positives, rows.totals, rows.targets, rows.many)
+    found = logistic_sums.logistic_sums(column, float(rows.columns.centres[0]), level, slope / deviation)
+    across = found.bend_u / deviation
+    curvature = np.array([[found.bend, across], [across, found.bend_uu / deviation / deviation]])
+    return _At(found.loss, np.array([found.gap, found.gap_u / deviation]), curvature)
+
+
 def _pass(rows: Rows, deviations: Floats, gamma: Floats) -> _At:
     """One pass over the rows: loss, gradient and curvature in standard units."""
+    if len(gamma) == 2:
+        return _pass_of_one_column(rows, float(deviations[0]), gamma)
     width, (low, high) = len(gamma), rows.targets
     scale = np.concatenate(([1.0], 1.0 / deviations))
     slopes = gamma * scale
@@ -267,111 +279,3 @@ def _sum_of_logs(numbers: Floats, totals: Floats | None, room: Floats) -> float:
     if math.isinf(total):
         return float(np.log(numbers, out=room).sum())
     return total + float(np.log(numbers[len(numbers) // 16 * 16 :]).sum())
-
-
-def fit_temperature_binary(z: Floats, positives: Floats, negatives: Floats) -> tuple[float, int]:
-    """Inverse temperature beta at which sum z [t expit(beta z) - s] is 0, and 0, or -1 / +1 at a bound.
-
-    The sum rises with beta; its root is looked for where beta times the range of the logits, 2 max |z|, is between
-    exp(-16) (below: no signal, code -1) and exp(16) (above: separable, code 1), by Newton steps inside a bracket.
-    """
-    largest = float(np.abs(z).max(initial=0.0))
-    if largest == 0.0:
-        return 1.0, -1
-    unit = z / largest / 2
-    totals = positives + negatives
-    for code, (end, rounding) in zip((-1, 1), _ends(unit, positives, totals)):
-        bound = math.exp(16.0 * code)
-        sure = abs(end) > rounding
-        if (end if sure else _slope(unit, positives, totals, bound)[0]) * code <= 0:
-            return bound / largest / 2, code
-    beta, every = 1.0, len(z) // SAMPLE
-    if every >= 8:
-        beta = _root(unit[::every].copy(), positives[::every].copy(), totals[::every].copy(), beta, 1e-4)
-    return _root(unit, positives, totals, beta, 1e-7) / largest / 2, 0
-
-
-def _ends(unit: Floats, positives: Floats, totals: Floats) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The slope at beta 0 and at infinity, and how far from them that at exp(-16) and at exp(16) can be.
-
-    |expit(b u) - 1/2| <= b |u| / 4 with |u| <= 1/2; and |u| |expit(b u) - [u > 0]| <= 1 / (e b).
-    """
-    straight, weight = dot(totals, unit), float(totals.sum())
-    even = straight / 2 - dot(positives, unit)
-    steep = (straight + dot(totals, np.abs(unit))) / 2 - dot(positives, unit)
-    near, far = weight * math.exp(-16.0) / 16, weight * math.exp(-17.0)
-    return (even, 1e-13 * weight + near), (steep, 1e-13 * weight + far)
-
-
-def _root(unit: Floats, positives: Floats, totals: Floats, beta: float, tolerance: float) -> float:
-    """Root of the slope; the error left is of the order of the square of the tolerance."""
-    low, high = math.exp(-16.0), math.exp(16.0)
-    for _ in range(100):
-        value, rise = _slope(unit, positives, totals, beta)
-        low, high = (beta, high) if value < 0 else (low, beta)
-        new = beta - value / rise if rise > 0 else math.inf
-        if low <= new <= high and abs(new - beta) <= tolerance * beta:
-            return new
-        beta = new if low < new < high else math.sqrt(low * high)
-        if high <= low * (1.0 + 1e-15):
-            break
-    return beta
-
-
-def _slope(unit: Floats, positives: Floats, totals: Floats, beta: float) -> tuple[float, float]:
-    """First and second derivative of the loss by beta."""
-    value, rise = 0.0, 0.0
-    room = np.empty((3, min(BLOCK, len(unit))))
-    for at in blocks(len(unit)):
-        u = unit[at]
-        e, p, gap = room[:, : len(u)]
-        np.multiply(u, -beta, out=e)
-        if beta > 1400.0:
-            np.clip(e, -700.0, 700.0, out=e)
-        np.exp(e, out=e)
-        np.reciprocal(np.add(e, 1.0, out=p), out=p)
-        np.subtract(np.multiply(totals[at], p, out=gap), positives[at], out=gap)
-        value += dot(gap, u)
-        e *= p
-        p *= e
-        p *= totals[at]
-        rise += dot(np.multiply(p, u, out=p), u)
-    return value, rise
-
-
-def fit_shift(z: Floats, weights: Floats | None, positives: float, total: float) -> float:
-    """Root a of sum w expit(z + a) = positives, by Newton steps inside a bracket; |z| is at most 100.
-
-    The error left is of the order of the square of the last step.
-    """
-    base = math.log(positives) - math.log(total - positives)
-    low, high = base - float(z.max()), base - float(z.min())
-    at = min(max(0.0, low), high)
-    for _ in range(100):
-        mean, slope = _sum_of_expit(z, weights, at)
-        low, high = (low, at) if mean > positives else (at, high)
-        new = at - (mean - positives) / slope if slope > 0 else math.inf
-        if low <= new <= high and abs(new - at) <= 1e-7 * max(1.0, abs(at)):
-            return new
-        at = new if low < new < high else (low + high) / 2
-        if high - low <= 1e-15 * max(1.0, abs(at)):
-            break
-    return at
-
-
-def _sum_of_expit(z: Floats, weights: Floats | None, at: float) -> tuple[float, float]:
-    """Sum of w p and of w p (1 - p), p = expit(z + at)."""
-    value, rise = 0.0, 0.0
-    room = np.empty((2, min(BLOCK, len(z))))
-    for part in blocks(len(z)):
-        e, p = room[:, : part.stop - part.start]
-        np.exp(np.subtract(-at, z[part], out=e), out=e)
-        np.reciprocal(np.add(e, 1.0, out=p), out=p)
-        e *= p
-        if weights is not None:
-            value += dot(weights[part], p)
-            e *= weights[part]
-        else:
-            value += float(p.sum())
-        rise += dot(e, p)
-    return value, rise

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from calibrant import _checks
 from calibrant._checks import Floats, Label
-from calibrant._kernels import newton
+from calibrant._kernels import logistic_roots
 from calibrant._kernels.class_blocks import ClassBlocks, Rows
 from calibrant._kernels.temperature import NO_SIGNAL, TOO_SHARP, fit_temperature
 from calibrant._parameters import Flag, Rule, Sequenced, optional
@@ -168,7 +168,7 @@ class TemperatureScaling(BinaryCalibrator):
 
     def _learn(self, table: ScoreTable) -> TemperatureMap:  # type: ignore[override]
         z = table.scores if self.from_logits else fit_log_odds(table)
-        beta, outcome = newton.fit_temperature_binary(z, table.positives, table.negatives)
+        beta, outcome = logistic_roots.fit_temperature_binary(z, *table._likelihood)
         found = self._map(beta, outcome, table.classes, table.total_weight)
         if self.from_logits:
             return found

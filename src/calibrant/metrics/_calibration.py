@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Floats, Label
-from calibrant._kernels import bins, isotonic, newton
+from calibrant._kernels import bins, isotonic, logistic_roots, newton
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows, ClassRows
 from calibrant.data._log_odds import fit_log_odds
@@ -289,10 +289,5 @@ def calibration_slope_intercept(
         raise InputError(
             "All probabilities are the same, so there is no calibration slope; compare their value with the event rate."
         )
-    shift: float = on_line.reduce(
-        lambda z, _, weights: newton.fit_shift(z, weights, table.total_positives, table.total_weight),
-        lambda z, positives, negatives: newton.fit_shift(
-            z, positives + negatives, table.total_positives, table.total_weight
-        ),
-    )
+    shift = logistic_roots.fit_shift(on_line.scores, *on_line._likelihood)
     return CalibrationLine(float(fit.coefficients[1]), float(fit.coefficients[0]), shift)

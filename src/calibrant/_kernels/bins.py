@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calibrant._kernels._compiled import MANY, compiled, in_two
 
 Floats = NDArray[np.float64]
-BLOCK = 2**14
+BLOCK = 2**15
 
 
 class BinSums(NamedTuple):
@@ -102,13 +102,16 @@ def _add_blocks(block: Callable[[int, int], Floats], size: int, n_bins: int) -> 
 
 @compiled("FFI*")
 def _find_bins(p: Floats, edges: Floats, place: NDArray[np.int64]) -> None:
-    """Guess the bin from p times the number of bins, which is at most one off, and set it right by the edges."""
-    last = len(edges) - 2
+    """Take the bin from p times the number of bins, and near an edge set it right, for it may be one off there."""
+    n_bins = len(edges) - 1
+    near = 1e-9 + 1e-15 * n_bins
     for i in range(len(p)):
         value = p[i]
-        j = min(int(value * (last + 1)), last)
-        j += (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0)
-        place[i] = max(j, 0)
+        j = int(value * n_bins)
+        if abs(value * n_bins - j - 0.5) > 0.5 - near:
+            j = min(j, n_bins - 1)
+            j = max(j + (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0), 0)
+        place[i] = j
 
 
 @compiled("FFFFFFF*")
@@ -121,13 +124,16 @@ def _sum_counts(
     edges: Floats,
     sums: Floats,
 ) -> None:
-    """Add counts to the five sums of each bin, which lie side by side."""
-    last = len(edges) - 2
+    """Add counts to the five sums of each bin, which lie side by side; bins as in `_find_bins`."""
+    n_bins = len(edges) - 1
+    near = 1e-9 + 1e-15 * n_bins
     for i in range(len(p)):
         value = p[i]
-        j = min(int(value * (last + 1)), last)
-        j += (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0)
-        at = 5 * max(j, 0)
+        j = int(value * n_bins)
+        if abs(value * n_bins - j - 0.5) > 0.5 - near:
+            j = min(j, n_bins - 1)
+            j = max(j + (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0), 0)
+        at = 5 * j
         weight = positives[i] + negatives[i]
         sums[at] += weight
         sums[at + 1] += positives[i]
@@ -140,14 +146,17 @@ def _sum_counts(
 def _sum_rows(p: Floats, labels: NDArray[np.uint8], edges: Floats, counts: NDArray[np.int64], sums: Floats) -> None:
     """Add rows to the bins: rows in the low half of `counts`, positives in its high half, p in `sums`.
 
-    Four sets of bins take turns, so that a row need not wait for the one before to be stored.
+    Four sets of bins take turns, so that a row need not wait for the one before to be stored; bins as in `_find_bins`.
     """
     n_bins = len(edges) - 1
+    near = 1e-9 + 1e-15 * n_bins
     for i in range(len(p)):
         value = p[i]
-        j = min(int(value * n_bins), n_bins - 1)
-        j += (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0)
-        j = max(j, 0) + (i & 3) * n_bins
+        j = int(value * n_bins)
+        if abs(value * n_bins - j - 0.5) > 0.5 - near:
+            j = min(j, n_bins - 1)
+            j = max(j + (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0), 0)
+        j += (i & 3) * n_bins
         counts[j] += 1 + (np.int64(labels[i]) << 32)
         sums[j] += value
 

@@ -4,8 +4,9 @@ A distinct table has strictly ascending scores (-0.0 is 0.0) and, for each, the 
 negative rows, the number of rows, and the sum of the squared weights. Rows of weight 0 are absent. Where no row has a
 weight, the last two are positives + negatives and are left out: what is not written costs no memory.
 
-Unweighted rows are sorted as keys, which is much faster than sorting an index: a float64 whose magnitude is shifted
-down by `base` needs 63 bits in the order of the numbers, and the last bit is the label.
+Unweighted rows are sorted as keys, which is much faster than sorting an index: the bits of a float64 whose magnitude,
+shifted down by `base`, needs 62 of them, leave the last one for the label. Keys are sorted as the float64 numbers that
+they are the bits of, for which sorts are fastest.
 
 May import: NumPy, `_compiled`, `_dot`, `lookup`.
 """
@@ -29,7 +30,10 @@ ONE = np.uint64(1)
 ZERO = np.uint64(0)
 SIGN = np.uint64(1 << 63)
 MAGNITUDE = np.uint64((1 << 63) - 1)
-CENTRE = np.uint64(1 << 62)
+ROOM = (1 << 62) - (1 << 51)
+"""Magnitudes below it, with a label behind, are finite numbers."""
+NORMAL = 1 << 51
+"""Magnitudes from it on, with a label behind, are numbers that no processor takes for zero."""
 SAMPLE = 1021
 BUCKET = 2**13
 
@@ -92,36 +96,32 @@ def _sum_by_score(scores: Floats, *columns: Floats) -> Distinct:
 
 
 def _base(scores: Floats) -> np.uint64 | None:
-    """What to take off the bits of a magnitude to leave 62 of them; None where the magnitudes are too far apart."""
+    """What to take off the bits of a magnitude, modulo 2^64; None where the magnitudes are too far apart."""
     largest = max(float(scores.max()), -float(scores.min()))
-    if largest < 2.0:
+    if largest <= 1.0:
         return ZERO
     magnitudes = np.abs(scores)
     smallest = float(magnitudes.min())
     if smallest == 0.0:
         smallest = float(np.min(magnitudes, where=magnitudes > 0, initial=largest))
-    low, high = np.array([smallest, largest]).view(np.uint64)
-    return low - ONE if high - low < CENTRE - ONE else None
+    low, high = np.array([smallest, largest]).view(np.uint64).tolist()
+    return np.uint64((low - NORMAL) % 2**64) if high - low + NORMAL < ROOM else None
 
 
 def _encode(scores: Floats, labels: Bytes, base: np.uint64) -> Keys:
     bits = scores.view(np.uint64)
     size = bits & MAGNITUDE
-    size = np.where(size != ZERO, size - base, ZERO)
-    return ((np.where(bits >= SIGN, CENTRE - size, CENTRE + size)) << ONE) | labels
+    return np.where(size != ZERO, (bits & SIGN) | ((size - base) << ONE), ZERO) | labels
 
 
 def _decode(keys: Keys, base: np.uint64) -> Floats:
-    place = keys >> ONE
-    below = place < CENTRE
-    size = np.where(below, CENTRE - place, place - CENTRE)
-    size = np.where(size != ZERO, size + base, ZERO)
-    return np.where(below, size | SIGN, size).view(np.float64)
+    size = (keys & MAGNITUDE) >> ONE
+    return np.where(size != ZERO, (keys & SIGN) | (size + base), ZERO).view(np.float64)
 
 
 def _distinct_few(scores: Floats, labels: Bytes, base: np.uint64) -> Distinct | Ordered:
     keys = _encode(scores, labels, base)
-    keys.sort()
+    keys.view(np.float64).sort()
     place = keys >> ONE
     last = np.flatnonzero(np.concatenate((place[1:] != place[:-1], [True])))
     if len(last) == len(keys):
@@ -132,12 +132,11 @@ def _distinct_few(scores: Floats, labels: Bytes, base: np.uint64) -> Distinct | 
 
 
 def _distinct_many(scores: Floats, labels: Bytes, base: np.uint64) -> Distinct | Ordered:
-    """Split the keys about their median, then sort and sum each part on its own core; scores take the keys' room."""
-    size = len(scores)
-    pivot = _median_key(scores, labels, base) if size >= SPREAD else ZERO
+    """Split the rows about their median, then sort and sum each part on its own core; scores take the keys' room."""
+    size, flat = len(scores), np.ascontiguousarray(scores)
     keys = np.empty(size, dtype=np.uint64)
-    flat = np.ascontiguousarray(scores).view(np.uint64)
-    cut = int(_encode_split(flat, np.ascontiguousarray(labels), base, pivot, keys))
+    pivot = float(np.median(scores[:: size // SAMPLE])) if size >= SPREAD else -np.inf
+    cut = int(_encode_split(flat, flat.view(np.uint64), np.ascontiguousarray(labels), base, pivot, keys))
     parts = [part for part in (keys[:cut], keys[cut:]) if len(part)]
     ends = np.cumsum([0, *side_by_side([partial(_sort_and_count, part) for part in parts])])
     places = [slice(first, last) for first, last in pairwise(ends)]
@@ -151,36 +150,30 @@ def _distinct_many(scores: Floats, labels: Bytes, base: np.uint64) -> Distinct |
     return Distinct(keys.view(np.float64), hits, misses)
 
 
-def _median_key(scores: Floats, labels: Bytes, base: np.uint64) -> np.uint64:
-    """About the median of the keys, without its label: rows of one score stay together."""
-    every = len(scores) // SAMPLE
-    keys = np.sort(_encode(scores[::every].copy(), labels[::every], base))
-    return np.uint64(keys[len(keys) // 2] & ~ONE)
-
-
 def _sort_and_count(keys: Keys) -> int:
-    keys.sort()
+    keys.view(np.float64).sort()
     return int(_count_places(keys))
 
 
-@compiled("UBuuU*")
-def _encode_split(bits: Keys, labels: Bytes, base: np.uint64, pivot: np.uint64, keys: Keys) -> int:  # pragma: no cover
-    """Write the keys below the pivot from the left, the others from the right; in order where the pivot is 0."""
-    if pivot == ZERO:
+@compiled("FUBufU*")
+def _encode_split(
+    scores: Floats, bits: Keys, labels: Bytes, base: np.uint64, pivot: float, keys: Keys
+) -> int:  # pragma: no cover
+    """Write the keys of scores below the pivot from the left, the others from the right; in order if it is -inf."""
+    if pivot == -np.inf:
         for i in range(len(bits)):
             size = bits[i] & MAGNITUDE
-            size = size - base if size != ZERO else ZERO
-            keys[i] = ((CENTRE - size if bits[i] >= SIGN else CENTRE + size) << ONE) | np.uint64(labels[i])
+            key = (bits[i] & SIGN) | ((size - base) << ONE) if size != ZERO else ZERO
+            keys[i] = key | np.uint64(labels[i])
         return 0
     left, right = 0, len(keys) - 1
     for i in range(len(bits)):
         size = bits[i] & MAGNITUDE
-        size = size - base if size != ZERO else ZERO
-        place = CENTRE - size if bits[i] >= SIGN else CENTRE + size
-        key = (place << ONE) | np.uint64(labels[i])
+        key = (bits[i] & SIGN) | ((size - base) << ONE) if size != ZERO else ZERO
+        key |= np.uint64(labels[i])
         keys[left] = key
         keys[right] = key
-        below = 1 if key < pivot else 0
+        below = 1 if scores[i] < pivot else 0
         left += below
         right -= 1 - below
     return left
@@ -199,11 +192,8 @@ def _decode_rows(keys: Keys, base: np.uint64, labels: Bytes) -> None:  # pragma:
     """Write the label of each key, and the bits of its score over the key."""
     for i in range(len(keys)):
         labels[i] = keys[i] & ONE
-        place = keys[i] >> ONE
-        below = place < CENTRE
-        size = CENTRE - place if below else place - CENTRE
-        size = size + base if size != ZERO else ZERO
-        keys[i] = size | SIGN if below else size
+        size = (keys[i] & MAGNITUDE) >> ONE
+        keys[i] = (keys[i] & SIGN) | (size + base) if size != ZERO else ZERO
 
 
 @compiled("U*uF*F*")
@@ -218,10 +208,8 @@ def _emit(keys: Keys, base: np.uint64, positives: Floats, negatives: Floats) -> 
         hits += np.int64(keys[i] & ONE)
         negatives[at] = i + 1 - hits
         positives[at] = hits
-        below = place < CENTRE
-        size = CENTRE - place if below else place - CENTRE
-        size = size + base if size != ZERO else ZERO
-        keys[at] = size | SIGN if below else size
+        size = (keys[i] & MAGNITUDE) >> ONE
+        keys[at] = (keys[i] & SIGN) | (size + base) if size != ZERO else ZERO
     for at in range(len(positives) - 1, 0, -1):
         positives[at] -= positives[at - 1]
         negatives[at] -= negatives[at - 1]

@@ -12,13 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant._kernels._compiled import MANY
+from calibrant._kernels._compiled import MANY, compiled, in_two
 from calibrant._kernels._dot import dot
 
 Floats = NDArray[np.float64]
 BLOCK = 2**15
 SAMPLE = 2**13
-"""Rows that stand for many: their quartiles, and (eight times as many) the start of a fit."""
+"""Eight times as many rows stand for all others at the start of a fit."""
+FEW = 2**11
+"""Rows whose quartiles are taken for those of all."""
 
 
 class Columns(NamedTuple):
@@ -61,7 +63,7 @@ def in_range(columns: tuple[Floats, ...], totals: Floats | None) -> Columns:
             power = min(-math.frexp(largest)[1], 1000)
             x, low, high = np.ldexp(x, power), math.ldexp(low, power), math.ldexp(high, power)
         centre = float(x.mean() if totals is None else dot(x, totals) / totals.sum())
-        few = x[:: max(len(x) // SAMPLE, 1)]
+        few = x[:: max(len(x) // FEW, 1)]
         quarters = [k * len(few) // 4 for k in (1, 2, 3)]
         lower, middle, upper = np.partition(few, quarters)[quarters].tolist()
         half = (upper - lower) / 2
@@ -103,6 +105,8 @@ def thin(rows: Rows) -> Rows:
 def sum_rows(
     columns: Columns, positives: NDArray[np.uint8] | Floats, totals: Floats | None, targets: tuple[float, float]
 ) -> Rows:
+    if len(columns.values) == 1 and len(positives) >= MANY:
+        return _sum_one_column(columns, positives, totals, targets)
     size, width, (low, high) = len(positives), len(columns.values) + 1, targets
     cross, moments = np.zeros(width), np.zeros((width, width))
     for at in blocks(size):
@@ -120,6 +124,60 @@ def sum_rows(
     return Rows(
         columns, positives, targets, totals, size, float(moments[0, 0]), cross, symmetric(moments), size >= MANY
     )
+
+
+def _sum_one_column(
+    columns: Columns, positives: NDArray[np.uint8] | Floats, totals: Floats | None, targets: tuple[float, float]
+) -> Rows:
+    weights, (low, high) = np.empty(0) if totals is None else totals, targets
+    add_up = _add_labels if positives.dtype == np.uint8 else _add_parts
+
+    def part(first: int, last: int) -> Floats:
+        at, sums = slice(first, last), np.zeros(5)
+        column = columns.values[0][at]
+        add_up(column, positives[at], weights[at], low, high - low, float(columns.centres[0]), sums)
+        return sums
+
+    size = len(positives)
+    weight, first, second, hits, both = np.sum(in_two(part, size), axis=0).tolist()
+    moments = np.array([[weight, first], [first, second]])
+    return Rows(columns, positives, targets, totals, size, weight, np.array([hits, both]), moments, True)
+
+
+def _add_up(
+    x: Floats,
+    positives: NDArray[np.uint8] | Floats,
+    totals: Floats,
+    low: float,
+    span: float,
+    centre: float,
+    sums: Floats,
+) -> None:  # pragma: no cover
+    """Add up t, t u, t u^2, s and s u, block by block, so that no sum grows much beyond what is added."""
+    size, weighted = 512, len(totals) > 0
+    weight = np.ones(size)
+    for begin in range(0, len(x), size):
+        count = min(size, len(x) - begin)
+        part, hits = x[begin : begin + count], positives[begin : begin + count]
+        if weighted:
+            weight[:count] = totals[begin : begin + count]
+        t_sum, tu, tuu, s_sum, su = 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(count):
+            u, t, soft = part[i] - centre, weight[i], hits[i] * span + low
+            t_sum += t
+            tu += t * u
+            tuu += t * u * u
+            s_sum += soft
+            su += soft * u
+        sums[0] += t_sum
+        sums[1] += tu
+        sums[2] += tuu
+        sums[3] += s_sum
+        sums[4] += su
+
+
+_add_labels = compiled("FBFfffF*", regroup=True)(_add_up)
+_add_parts = compiled("FFFfffF*", regroup=True)(_add_up)
 
 
 def blocks(size: int) -> list[slice]:

@@ -88,12 +88,19 @@ def fit_shift(z: Floats, positives: Positives, totals: Floats | None) -> float:
     hits, total = float(positives.sum()), float(len(z) if totals is None else totals.sum())
     base = math.log(hits) - math.log(total - hits)
     low, high = base - float(z.max()), base - float(z.min())
-    at = min(max(0.0, low), high)
+    every = len(z) // SAMPLE
+    start = _best_shift(_thinned(rows, every), 0.0, (low, high), 1e-3) if every >= 8 else 0.0
+    return _best_shift(rows, start, (low, high), 1e-7)
+
+
+def _best_shift(rows: Rows, start: float, bracket: tuple[float, float], tolerance: float) -> float:
+    low, high = bracket
+    at = min(max(start, low), high)
     for _ in range(100):
         found = logistic_sums(rows, 0.0, at, 1.0)
         low, high = (low, at) if found.gap > 0 else (at, high)
         new = at - found.gap / found.bend if found.bend > 0 else math.inf
-        if low <= new <= high and abs(new - at) <= 1e-7 * max(1.0, abs(at)):
+        if low <= new <= high and abs(new - at) <= tolerance * max(1.0, abs(at)):
             return new
         at = new if low < new < high else (low + high) / 2
         if high - low <= 1e-15 * max(1.0, abs(at)):

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import FunctionType
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -24,30 +25,36 @@ SPREAD = 2**17
 class Compiled:
     """A kernel: called like the function it was made from, compiled at the first call."""
 
-    def __init__(self, function: Callable[..., Any], signature: str, regroup: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], signature: str, regroup: bool, helpers: Sequence[Callable[..., Any]]
+    ) -> None:
         self.function = function
-        self._signature = signature
-        self._regroup = regroup
+        self._how = signature, regroup, helpers
         self._machine_code: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the compiled function."""
         if self._machine_code is None:
-            self._machine_code = _compile(self.function, self._signature, self._regroup)
+            self._machine_code = _compile(self.function, *self._how)
         return self._machine_code(*arguments)
 
 
-def compiled(signature: str, *, regroup: bool = False) -> Callable[[Callable[..., Any]], Compiled]:
+def compiled(
+    signature: str, *, regroup: bool = False, helpers: Sequence[Callable[..., Any]] = ()
+) -> Callable[[Callable[..., Any]], Compiled]:
     """Mark a function as a kernel, with one letter per argument.
 
     Lower case is a scalar, upper case an array that is only read, `*` after it an array that is written:
     f float64, i int64, u uint64, b uint8, j int32. With `regroup`, sums may be added up in another order, which lets
-    them run in vector registers; without it the kernel computes to the bit what the plain function does.
+    them run in vector registers, and a product is added unrounded where the processor can; without it the kernel
+    computes to the bit what the plain function does. `helpers` are plain functions of its module that it calls.
     """
-    return lambda function: Compiled(function, signature, regroup)
+    return lambda function: Compiled(function, signature, regroup, helpers)
 
 
-def _compile(function: Callable[..., Any], signature: str, regroup: bool) -> Callable[..., Any]:
+def _compile(
+    function: Callable[..., Any], signature: str, regroup: bool, helpers: Sequence[Callable[..., Any]]
+) -> Callable[..., Any]:
     import numba
 
     kinds = {"f": numba.float64, "i": numba.int64, "u": numba.uint64, "b": numba.uint8, "j": numba.int32}
@@ -60,6 +67,9 @@ def _compile(function: Callable[..., Any], signature: str, regroup: bool) -> Cal
         else:
             types.append(kinds[letter])
     options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc", "contract"} if regroup else False}
+    if helpers:
+        scope = function.__globals__ | {one.__name__: numba.njit(**options)(one) for one in helpers}
+        function = FunctionType(function.__code__, scope, function.__name__)
     try:
         return numba.njit(tuple(types), cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no folder that could hold the cache

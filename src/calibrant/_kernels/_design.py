@@ -3,7 +3,7 @@
 Columns are multiplied by a power of two where their squares would overflow or vanish, and used as u = x - centre. The
 centre is the mean, or the median where a few rows lie far out and would hide the others.
 
-May import: NumPy, `_compiled`, `_dot`.
+May import: NumPy, `_compiled`, `_dot`, `logistic_sums`.
 """
 
 import math
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant._kernels import logistic_sums
 from calibrant._kernels._compiled import MANY, compiled, in_two
 from calibrant._kernels._dot import dot
 
@@ -51,6 +52,13 @@ class Rows(NamedTuple):
     """Sums of t (1, u) (1, u)'."""
     many: bool
     """Whether compiled passes are worth loading; a sample keeps what its rows have."""
+
+    @property
+    def one_column(self) -> logistic_sums.Rows:
+        """The rows of a fit with one slope."""
+        (x,) = self.columns.values
+        reach = float(self.columns.reach[0])
+        return logistic_sums.Rows(x, self.positives, self.totals, self.targets, reach, self.many)
 
 
 def in_range(columns: tuple[Floats, ...], totals: Floats | None) -> Columns:

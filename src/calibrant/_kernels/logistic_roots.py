@@ -22,9 +22,9 @@ Positives = Floats | NDArray[np.uint8]
 def fit_temperature_binary(z: Floats, positives: Positives, totals: Floats | None) -> tuple[float, int]:
     """Inverse temperature beta at which sum z [t expit(beta z) - s] is 0, and 0, or -1 / +1 at a bound.
 
-    `positives` is s and `totals` t (None: all 1). The sum rises with beta; its root is looked for where beta times the
-    range of the logits, 2 max |z|, is between exp(-16) (below: no signal, code -1) and exp(16) (above: separable, code
-    1).
+    `positives` is s, or labels, and `totals` t (None: all 1). The sum rises with beta; its root is looked for where
+    beta times the range of the logits, 2 max |z|, is between exp(-16) (below: no signal, code -1) and exp(16) (above:
+    separable, code 1).
     """
     largest = max(float(z.max(initial=0.0)), -float(z.min(initial=0.0)))
     if largest == 0.0:
@@ -32,7 +32,7 @@ def fit_temperature_binary(z: Floats, positives: Positives, totals: Floats | Non
     if not 1e-100 < largest < 1e100:  # whose squares a float cannot hold
         beta, code = fit_temperature_binary(z / largest, positives, totals)
         return beta / largest, code
-    rows = Rows(z, positives, totals, (0.0, 1.0), len(z) >= MANY)
+    rows = _rows(z, positives, totals, largest)
     bounds = math.exp(-16.0) / largest / 2, math.exp(16.0) / largest / 2
     for code, bound, (end, doubt) in zip((-1, 1), bounds, _ends(rows, largest)):
         sure = abs(end) > doubt
@@ -42,6 +42,12 @@ def fit_temperature_binary(z: Floats, positives: Positives, totals: Floats | Non
     if every >= 8:
         beta = _best_beta(_thinned(rows, every), beta, bounds, 1e-4)
     return _best_beta(rows, beta, bounds, 1e-7), 0
+
+
+def _rows(z: Floats, positives: Positives, totals: Floats | None, reach: float) -> Rows:
+    if totals is not None and positives.dtype == np.uint8:
+        positives = positives * totals
+    return Rows(z, positives, totals, (0.0, 1.0), reach, len(z) >= MANY)
 
 
 def _ends(rows: Rows, largest: float) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -80,12 +86,12 @@ def _best_beta(rows: Rows, beta: float, bounds: tuple[float, float], tolerance: 
 
 
 def fit_shift(z: Floats, positives: Positives, totals: Floats | None) -> float:
-    """Root a of sum t expit(z + a) = sum of the positives; |z| is at most 100.
+    """Root a of sum t expit(z + a) = sum of the positives, as above; |z| is at most 100.
 
     The error left is of the order of the square of the last step.
     """
-    rows = Rows(z, positives, totals, (0.0, 1.0), len(z) >= MANY)
-    hits, total = float(positives.sum()), float(len(z) if totals is None else totals.sum())
+    rows = _rows(z, positives, totals, 100.0)
+    hits, total = float(rows.positives.sum()), float(len(z) if totals is None else totals.sum())
     base = math.log(hits) - math.log(total - hits)
     low, high = base - float(z.max()), base - float(z.min())
     every = len(z) // SAMPLE

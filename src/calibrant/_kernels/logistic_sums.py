@@ -1,8 +1,8 @@
 """Loss, gradient and curvature of a logistic function of one column: all that a fit with one slope needs, in one pass.
 
 With u = x - centre, eta = level + slope u, p = 1 / (1 + exp(-eta)), t the weight of a row and s the part of it that is
-positive: the sums of t log(1 + exp(eta)) - s eta, of (t p - s) (1, u) and of t p (1 - p) (1, u, u^2). No sum is taken
-as a difference of two large ones, and no eta overflows.
+positive: the sums of t log(1 + exp(-eta)), of (t p - s) (1, u) and of t p (1 - p) (1, u, u^2). The first is the loss up
+to its straight part, the sum of (t - s) eta, which needs no pass. No gradient is a difference of two large sums.
 
 May import: NumPy, `_compiled`, `_dot`.
 """
@@ -18,16 +18,20 @@ from calibrant._kernels._dot import dot
 
 Floats = NDArray[np.float64]
 
+BLOCK = 2**15
+CELL = 512
+"""Rows whose columns stay in the nearest cache."""
 FARTHEST = 700.0
-"""Beyond it exp(-eta) is cut, and the loss goes on as a line."""
-LOG2_E = 1.4426950408889634
-LOG_2 = 0.6931471805599453
-ROOT_2 = 1.4142135623730951
-SHIFT = 6755399441055744.0
-"""1.5 * 2^52: a whole number added to it stands in its last bits."""
-MANTISSA = (1 << 52) - 1
-ONE = 1023 << 52
-"""The bits of 1.0."""
+"""An eta farther from 0 than this needs care, for exp(-eta) might overflow."""
+LOG2_E, LOG_2, ROOT_2 = math.log2(math.e), math.log(2.0), math.sqrt(2.0)
+EXP_TERMS = tuple(1 / math.factorial(k) for k in range(12, -1, -1))
+"""Of exp r, |r| <= log(2) / 2, highest power first; the rest is below 2e-16."""
+LOG_TERMS = tuple(1 / k for k in range(19, 0, -2))
+"""Of log((1 + s) / (1 - s)) / (2 s) in s^2, |s| <= 0.18, highest power first."""
+SHIFT = 1.5 * 2**52
+"""A whole number added to it stands in its last bits."""
+MANTISSA, ONE = (1 << 52) - 1, 1023 << 52
+"""Bits of the mantissa; the bits of 1.0."""
 
 
 class Rows(NamedTuple):
@@ -40,6 +44,8 @@ class Rows(NamedTuple):
     """Weights; None: all 1."""
     targets: tuple[float, float]
     """What a positive of 0 and of 1 stand for."""
+    reach: float
+    """No |x - centre| is greater."""
     many: bool
     """Whether to use the compiled pass; both ways agree up to rounding."""
 
@@ -47,7 +53,7 @@ class Rows(NamedTuple):
 class LogisticSums(NamedTuple):
     """The sums named above, in that order."""
 
-    loss: float
+    logs: float
     gap: float
     gap_u: float
     bend: float
@@ -57,35 +63,34 @@ class LogisticSums(NamedTuple):
 
 def logistic_sums(rows: Rows, centre: float, level: float, slope: float) -> LogisticSums:
     """The sums over all rows; about 3 ns a row on one core, twice as much with weights."""
-    if not rows.many:
-        return _in_numpy(rows, centre, level, slope)
+    if not rows.many or abs(level) + abs(slope) * rows.reach > FARTHEST:
+        blocks = [_in_numpy(rows, slice(at, at + BLOCK), centre, level, slope) for at in range(0, len(rows.x), BLOCK)]
+        return LogisticSums(*np.sum(blocks, axis=0).tolist())
     low, span = rows.targets[0], rows.targets[1] - rows.targets[0]
     totals = np.empty(0) if rows.totals is None else rows.totals
     add_up = _add_labels if rows.positives.dtype == np.uint8 else _add_parts
 
     def part(first: int, last: int) -> Floats:
-        sums = np.zeros(6)
-        at = slice(first, last)
+        at, sums = slice(first, last), np.zeros(6)
         add_up(rows.x[at], rows.positives[at], totals[at], low, span, centre, level, slope, sums)
         return sums
 
     return LogisticSums(*np.sum(in_two(part, len(rows.x)), axis=0).tolist())
 
 
-def _in_numpy(rows: Rows, centre: float, level: float, slope: float) -> LogisticSums:
+def _in_numpy(rows: Rows, at: slice, centre: float, level: float, slope: float) -> LogisticSums:
     low, high = rows.targets
-    soft = rows.positives * (high - low) + low
-    t = 1.0 if rows.totals is None else rows.totals
-    u = rows.x - centre
+    t = 1.0 if rows.totals is None else rows.totals[at]
+    u = rows.x[at] - centre
     eta = level + slope * u
-    e = np.exp(-np.clip(eta, -FARTHEST, FARTHEST))
+    e = np.exp(np.clip(-eta, -FARTHEST, FARTHEST))
     p = 1.0 / (1.0 + e)
-    loss = t * (np.log1p(e) + np.maximum(-FARTHEST - eta, 0.0)) + (t - soft) * eta
-    gap = t * p - soft
+    logs = t * (np.log1p(e) + np.maximum(-FARTHEST - eta, 0.0))
+    gap = t * p - (rows.positives[at] * (high - low) + low)
     bend = t * (e * p * p)
     bend_u = bend * u
     return LogisticSums(
-        float(loss.sum()), float(gap.sum()), dot(gap, u), float(bend.sum()), float(bend_u.sum()), dot(bend_u, u)
+        float(logs.sum()), float(gap.sum()), dot(gap, u), float(bend.sum()), float(bend_u.sum()), dot(bend_u, u)
     )
 
 
@@ -100,89 +105,83 @@ def _add_up(
     slope: float,
     sums: Floats,
 ) -> None:  # pragma: no cover
-    """Add up blocks that stay in the nearest cache, in loops without a branch, which run in vector registers.
-
-    exp(z) = 2^k q(r), z = k log 2 + r, with q the series to r^12, whose rest is below 2e-16. log(1 + e) is k log 2 and
-    the logarithm of the mantissa: one of their product for rows without weights, else a series in each row.
-    """
-    size, weighted = 512, len(totals) > 0
-    room, spare, weight = np.empty(size), np.empty(size), np.ones(size)
-    bits = room.view(np.int64)
-    for begin in range(0, len(x), size):
-        count = min(size, len(x) - begin)
-        part = x[begin : begin + count]
-        hits = positives[begin : begin + count]
+    """Add up cell by cell, in loops without a branch, which run in vector registers."""
+    room, spare, weight = np.empty(CELL), np.empty(CELL), np.ones(CELL)
+    weighted = len(totals) > 0
+    for begin in range(0, len(x), CELL):
+        count = min(CELL, len(x) - begin)
+        part, hits = x[begin : begin + count], positives[begin : begin + count]
         if weighted:
             weight[:count] = totals[begin : begin + count]
         for i in range(count):
-            z = min(max(-(level + slope * (part[i] - centre)), -700.0), 700.0)
-            k = np.floor(z * LOG2_E + 0.5)
-            r = z - k * LOG_2
-            room[i] = k + SHIFT
-            q = r * (1 / 479001600) + 1 / 39916800
-            q = q * r + 1 / 3628800
-            q = q * r + 1 / 362880
-            q = q * r + 1 / 40320
-            q = q * r + 1 / 5040
-            q = q * r + 1 / 720
-            q = q * r + 1 / 120
-            q = q * r + 1 / 24
-            q = q * r + 1 / 6
-            q = q * r + 0.5
-            q = q * r + 1.0
-            spare[i] = q * r + 1.0
+            room[i] = -(level + slope * (part[i] - centre))
+        exponentials(room, spare)
+        gap_sum, gap_u, bend_sum, bend_u_sum, bend_uu = 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(count):
-            bits[i] = (bits[i] + 1023) << 52
-        loss, gap_sum, gap_u, bend_sum, bend_u_sum, bend_uu = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for i in range(count):
-            e = spare[i] * room[i]
+            e, u = room[i], part[i] - centre
             room[i] = 1.0 + e
             p = 1.0 / (1.0 + e)
-            u = part[i] - centre
-            eta = level + slope * u
-            t = weight[i]
-            soft = hits[i] * span + low
-            gap = t * p - soft
-            bend = t * p * (e * p)
+            gap = weight[i] * p - (hits[i] * span + low)
+            bend = weight[i] * p * (e * p)
             bend_u = bend * u
-            loss += (t - soft) * eta + t * max(-700.0 - eta, 0.0)
             gap_sum += gap
             gap_u += gap * u
             bend_sum += bend
             bend_u_sum += bend_u
             bend_uu += bend_u * u
+        room[count:], weight[count:] = 1.0, 0.0
+        sums[0] += weighted_logs(room, weight, spare) if weighted else sum_of_logs(room)
         sums[1] += gap_sum
         sums[2] += gap_u
         sums[3] += bend_sum
         sums[4] += bend_u_sum
         sums[5] += bend_uu
-        if weighted:
-            for i in range(count):
-                spare[i] = (bits[i] >> 52) - 1023
-                bits[i] = (bits[i] & MANTISSA) | ONE
-            for i in range(count):
-                s = (room[i] - ROOT_2) / (room[i] + ROOT_2)
-                z = s * s
-                q = z * (1 / 19) + 1 / 17
-                q = q * z + 1 / 15
-                q = q * z + 1 / 13
-                q = q * z + 1 / 11
-                q = q * z + 1 / 9
-                q = q * z + 1 / 7
-                q = q * z + 1 / 5
-                q = q * z + 1 / 3
-                loss += weight[i] * ((spare[i] + 0.5) * LOG_2 + 2.0 * s * (q * z + 1.0))
-        else:
-            exponents = np.int64(0)
-            for i in range(count):
-                exponents += bits[i] >> 52
-                bits[i] = (bits[i] & MANTISSA) | ONE
-            product = 1.0
-            for i in range(count):
-                product *= room[i]
-            loss += math.log(product) + (exponents - 1023 * count) * LOG_2
-        sums[0] += loss
 
 
-_add_labels = compiled("FBFfffffF*", regroup=True)(_add_up)
-_add_parts = compiled("FFFfffffF*", regroup=True)(_add_up)
+def exponentials(z: Floats, spare: Floats) -> None:  # pragma: no cover
+    """Write exp z over z, |z| <= 700: exp z = 2^k exp r with z = k log 2 + r."""
+    bits = z.view(np.int64)
+    for i in range(len(z)):
+        k = np.floor(z[i] * LOG2_E + 0.5)
+        r, power = z[i] - k * LOG_2, 0.0
+        z[i] = k + SHIFT
+        for term in EXP_TERMS:
+            power = power * r + term
+        spare[i] = power
+    for i in range(len(z)):
+        bits[i] = (bits[i] + 1023) << 52
+    for i in range(len(z)):
+        z[i] *= spare[i]
+
+
+def sum_of_logs(numbers: Floats) -> float:  # pragma: no cover
+    """Sum of log a for numbers a >= 1: of the exponents, and the logarithm of the product of the mantissas."""
+    bits = numbers.view(np.int64)
+    exponents, product = np.int64(0), 1.0
+    for i in range(len(numbers)):
+        exponents += bits[i] >> 52
+        bits[i] = (bits[i] & MANTISSA) | ONE
+    for i in range(len(numbers)):
+        product *= numbers[i]
+    return math.log(product) + (exponents - 1023 * len(numbers)) * LOG_2
+
+
+def weighted_logs(numbers: Floats, weights: Floats, spare: Floats) -> float:  # pragma: no cover
+    """Sum of w log a for numbers a >= 1: of the exponents, and a series in each mantissa."""
+    bits = numbers.view(np.int64)
+    for i in range(len(numbers)):
+        spare[i] = (bits[i] >> 52) - 1022.5
+        bits[i] = (bits[i] & MANTISSA) | ONE
+    total = 0.0
+    for i in range(len(numbers)):
+        s = (numbers[i] - ROOT_2) / (numbers[i] + ROOT_2)
+        power = 0.0
+        for term in LOG_TERMS:
+            power = power * s * s + term
+        total += weights[i] * (spare[i] * LOG_2 + 2.0 * s * power)
+    return total
+
+
+HELPERS = (exponentials, sum_of_logs, weighted_logs)
+_add_labels = compiled("FBFfffffF*", regroup=True, helpers=HELPERS)(_add_up)
+_add_parts = compiled("FFFfffffF*", regroup=True, helpers=HELPERS)(_add_up)

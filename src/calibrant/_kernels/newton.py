@@ -185,12 +185,12 @@ def _penalised(rows: Rows, deviations: Floats, penalty: Floats, gamma: Floats) -
 
 
 def _pass_of_one_column(rows: Rows, deviation: float, gamma: Floats) -> _At:
-    level, slope = gamma.tolist()
-    column = logistic_sums.Rows(rows.columns.values[0], rows.positives, rows.totals, rows.targets, rows.many)
-    found = logistic_sums.logistic_sums(column, float(rows.columns.centres[0]), level, slope / deviation)
+    level, slope = gamma[0], gamma[1] / deviation
+    found = logistic_sums.logistic_sums(rows.one_column, float(rows.columns.centres[0]), float(level), float(slope))
+    straight = level * (rows.weight - rows.cross[0]) + slope * (rows.moments[0, 1] - rows.cross[1])
     across = found.bend_u / deviation
     curvature = np.array([[found.bend, across], [across, found.bend_uu / deviation / deviation]])
-    return _At(found.loss, np.array([found.gap, found.gap_u / deviation]), curvature)
+    return _At(found.logs + float(straight), np.array([found.gap, found.gap_u / deviation]), curvature)
 
 
 def _pass(rows: Rows, deviations: Floats, gamma: Floats) -> _At:

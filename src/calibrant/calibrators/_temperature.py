@@ -167,8 +167,11 @@ class TemperatureScaling(BinaryCalibrator):
         return super()._coding(labels) if self.classes is None else _checks.class_names(self.classes, 2)
 
     def _learn(self, table: ScoreTable) -> TemperatureMap:  # type: ignore[override]
-        z = table.scores if self.from_logits else fit_log_odds(table)
-        beta, outcome = logistic_roots.fit_temperature_binary(z, *table._likelihood)
+        on_line = table if self.from_logits else table.with_scores(fit_log_odds(table))
+        beta, outcome = on_line.reduce(
+            logistic_roots.fit_temperature_binary,
+            lambda z, positives, negatives: logistic_roots.fit_temperature_binary(z, positives, positives + negatives),
+        )
         found = self._map(beta, outcome, table.classes, table.total_weight)
         if self.from_logits:
             return found

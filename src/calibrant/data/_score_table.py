@@ -347,13 +347,6 @@ class ScoreTable:
             return ranking.auc_of_rows(table._labels)
         return ranking.auc(table.positives, table.negatives)
 
-    @property
-    def _likelihood(self) -> tuple[Floats | Bytes, Floats | None]:
-        """The positive part of the weight of each entry, and the weight; without weights the labels, and None."""
-        if self._labels is not None and self._weights is None:
-            return self._labels, None
-        return self.positives, self.weight
-
     def reduce(self, by_row: ByRow, by_count: ByCount) -> Any:
         """The value of a kernel on this table: on its rows while they are rows, else on its sums."""
         if self._labels is not None:

@@ -289,5 +289,8 @@ def calibration_slope_intercept(
         raise InputError(
             "All probabilities are the same, so there is no calibration slope; compare their value with the event rate."
         )
-    shift = logistic_roots.fit_shift(on_line.scores, *on_line._likelihood)
+    shift: float = on_line.reduce(
+        logistic_roots.fit_shift,
+        lambda z, positives, negatives: logistic_roots.fit_shift(z, positives, positives + negatives),
+    )
     return CalibrationLine(float(fit.coefficients[1]), float(fit.coefficients[0]), shift)

@@ -22,6 +22,8 @@ Label: TypeAlias = bool | int | float | str
 Classes: TypeAlias = tuple[Label | None, Label]
 
 MOST_SHOWN = 12
+SAMPLE = 2**13
+"""Rows that show whether there are few different labels."""
 
 
 def label_classes(values: Sequence[Any], pos_label: Label | None = None, name: str = "y") -> Classes:
@@ -175,8 +177,44 @@ def _distinct_labels(values: NDArray[Any], name: str) -> tuple[list[Any], NDArra
         kinds = {isinstance(value, str) for value in values}
         if len(kinds) > 1:
             raise InputTypeError(f"{name} mixes text and numbers: {shown(list(dict.fromkeys(values)))}.")
-    found, codes = np.unique(values, return_inverse=True)
+    found, codes = _coded(values)
     return list(found), codes
+
+
+def _coded(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """As `np.unique` with its inverse: where there are few values, they are looked up instead of sorting all."""
+    if values.dtype.kind in "iu" and int(values.max()) - int(values.min()) < SAMPLE:
+        return _coded_by_table(values)
+    found = np.unique(values[:: max(len(values) // SAMPLE, 1)])
+    if len(values) < 8 * SAMPLE or 8 * len(found) > SAMPLE:
+        return np.unique(values, return_inverse=True)
+    codes, strange = _places(values, found)
+    if len(strange):
+        found = np.unique(np.concatenate([found, values[strange]]))
+        codes, _ = _places(values, found)
+    return found, codes
+
+
+def _coded_by_table(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The same for whole numbers in a narrow range."""
+    wide = np.int64 if values.dtype.kind == "i" else np.uint64
+    codes = np.subtract(values, values.min(), dtype=wide).view(np.intp)
+    present = np.bincount(codes) > 0
+    if not present.all():
+        codes = (np.cumsum(present) - 1)[codes]
+    return (np.flatnonzero(present).astype(wide) + values.min()).astype(values.dtype), codes
+
+
+def _places(values: NDArray[Any], found: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Place of each value among those found, and the rows of the values that are not there."""
+    codes = np.empty(len(values), dtype=np.intp)
+    strange = []
+    for begin in range(0, len(values), SAMPLE):
+        part = values[begin : begin + SAMPLE]
+        place = np.minimum(np.searchsorted(found, part), len(found) - 1)
+        codes[begin : begin + SAMPLE] = place
+        strange.append(begin + np.flatnonzero(found[place] != part))
+    return codes, np.concatenate(strange)
 
 
 def distinct_labels(values: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp]]:

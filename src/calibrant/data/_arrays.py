@@ -26,6 +26,11 @@ class BinaryRows(NamedTuple):
     weights: Floats | None
     classes: Classes
 
+    def copied(self) -> BinaryRows:
+        """The same rows, which a change of the arrays they came from leaves as they are."""
+        weights = None if self.weights is None else self.weights.copy()
+        return BinaryRows(self.scores + 0.0, self.labels.copy(), weights, self.classes)
+
     def present(self) -> BinaryRows:
         """The rows with weight above zero: the others are absent, for every later step."""
         if self.weights is None or self.weights.min() > 0:

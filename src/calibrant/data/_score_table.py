@@ -94,9 +94,7 @@ class ScoreTable:
         >>> ScoreTable.from_arrays([0.1, 0.9], ["no", "yes"], pos_label="yes").prevalence
         0.5
         """
-        rows = read_binary_rows(scores, y, sample_weight, pos_label)
-        weights = None if rows.weights is None else rows.weights.copy()
-        return cls._of_rows(BinaryRows(rows.scores + 0.0, rows.labels.copy(), weights, rows.classes))
+        return cls._of_rows(read_binary_rows(scores, y, sample_weight, pos_label).copied())
 
     @classmethod
     def from_counts(cls, scores: Any, positives: Any, negatives: Any) -> ScoreTable:
@@ -284,9 +282,7 @@ class ScoreTable:
     @cached_property
     def n_rows(self) -> int:
         """Number of rows with weight above zero."""
-        if self._labels is not None and self._weights is None:
-            return len(self.scores)
-        return round(float(self.rows.sum()))
+        return len(self.scores) if self._labels is not None and self._weights is None else round(float(self.rows.sum()))
 
     @cached_property
     def total_positives(self) -> float:
@@ -312,11 +308,13 @@ class ScoreTable:
         """Share of positive weight."""
         return self.total_positives / self.total_weight
 
-    @cached_property
+    @property
     def distinct(self) -> ScoreTable:
         """The same table with ascending distinct scores, without scores of weight zero."""
-        if self._ascending:
-            return self
+        return self if self._ascending else self._sorted  # a table that kept itself would not be freed at its last use
+
+    @cached_property
+    def _sorted(self) -> ScoreTable:
         if self._labels is None:
             return self._of_distinct(ranking.distinct_counts(*self._columns), self.classes)
         return self._of_distinct(ranking.distinct_rows(self.scores, self._labels, self._weights), self.classes)
@@ -328,8 +326,8 @@ class ScoreTable:
         return cls._of_rows(BinaryRows(*found, None, classes), ascending=True, in_order=False)
 
     @property
-    def _columns(self) -> ranking.Distinct | ranking.Ordered:
-        """What is kept of each entry; of counts without weights no more than the scores and both sums."""
+    def _columns(self) -> Any:
+        """What is kept: `Ordered` of rows, `Distinct` of sums, without the last two where each row counts once."""
         if self._labels is not None:
             return ranking.Ordered(self.scores, self._labels)
         squares = (vars(self).get("rows"), vars(self).get("squared_weights"))
@@ -357,7 +355,7 @@ class ScoreTable:
         """The same rows with other scores, for example calibrated ones (already checked, same length)."""
         if self._labels is not None:
             return self._of_rows(BinaryRows(scores, self._labels, self._weights, self.classes), in_order=self._in_order)
-        return ScoreTable._of_counts(scores, *self._sums, self.classes)
+        return ScoreTable._of_counts(scores, *self._columns[1:], classes=self.classes)
 
     def _at(self, places: Any) -> ScoreTable:
         """The table of some of the entries."""
@@ -365,8 +363,8 @@ class ScoreTable:
             weights = None if self._weights is None else self._weights[places]
             kept = BinaryRows(self.scores[places], self._labels[places], weights, self.classes)
             return self._of_rows(kept, in_order=self._in_order)
-        columns: Any = (None if column is None else column[places] for column in self._columns)
-        return ScoreTable._of_counts(*ranking.Distinct(*columns), self.classes)
+        columns: Any = [None if column is None else column[places] for column in self._columns]
+        return ScoreTable._of_counts(*columns, classes=self.classes)
 
     def __add__(self, other: object) -> ScoreTable:
         """The table of both sets of rows together."""
@@ -392,7 +390,7 @@ class ScoreTable:
         return len(self.scores)
 
     def __repr__(self) -> str:
-        distinct = f", {len(self.distinct):,} distinct scores" if self._ascending or "distinct" in vars(self) else ""
+        distinct = f", {len(self.distinct):,} distinct scores" if self._ascending or "_sorted" in vars(self) else ""
         weight = "" if self.total_weight == self.n_rows else f", total weight {self.total_weight:,.6g}"
         return (
             f"ScoreTable({_checks.plural(self.n_rows, 'row')}{distinct}{weight}, prevalence {self.prevalence:.4g}, "

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from calibrant import _checks
-from calibrant._checks import Floats, Label
+from calibrant._checks import Label
+from calibrant._kernels import grouping
+from calibrant._kernels._dot import dot
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import aligned, array_of
 from calibrant.errors import InputTypeError
@@ -158,29 +160,32 @@ def split_table(table: ScoreTable, groups: Any) -> dict[Any, ScoreTable]:
     """The table of each segment, by name; `groups` names the segment of each entry of the table."""
     _checks.same_length(groups=np.atleast_1d(groups), y_prob=table.scores)
     names, codes = _checks.distinct_labels(groups, "groups")
-    order = np.argsort(codes, kind="stable")
-    cuts = np.searchsorted(codes[order], np.arange(1, len(names)))
-    return {_checks.plain_label(name): table._at(at) for name, at in zip(names, np.split(order, cuts))}
+    places = grouping.places_of_groups(codes, len(names))
+    return {_checks.plain_label(name): table._at(at) for name, at in zip(names, places)}
 
 
 def grouped_evidence(tables: dict[Any, ScoreTable], margin: float, confidence: float) -> GroupedEvidence:
     """The evidence of tables by name."""
-    judged = [name for name, table in tables.items() if _promises_enough(table)]
+    judged = [name for name, table in tables.items() if _promises_enough(_bare(table))]
     level = 1 - (1 - confidence) / max(len(judged), 1)
-    lines = [_evidence(name, table, name in judged, margin, level) for name, table in tables.items()]
+    lines = [_evidence(name, _bare(table), name in judged, margin, level) for name, table in tables.items()]
     ordered = tuple(sorted(lines, key=_badness))
     return GroupedEvidence(ordered, margin, confidence, level, _words(ordered, margin, confidence))
 
 
+def _bare(table: ScoreTable) -> ScoreTable:
+    """The same table without what it would keep: its order and its sums are needed once."""
+    return table.with_scores(table.scores)
+
+
 def _promises_enough(table: ScoreTable) -> bool:
     worth = table.total_weight / float(table.squared_weights.sum())
-    weight: Floats = table.weight * worth
-    events = float((weight * table.scores).sum())
-    return min(events, float(weight.sum()) - events) >= LEAST
+    events = dot(table.weight, table.scores)
+    return worth * min(events, table.total_weight - events) >= LEAST
 
 
 def _evidence(name: Any, table: ScoreTable, judged: bool, margin: float, level: float) -> GroupEvidence:
-    mean = float((table.weight * table.scores).sum()) / table.total_weight
+    mean = dot(table.weight, table.scores) / table.total_weight
     if not judged:
         return GroupEvidence(name, table.n_rows, table.prevalence, mean, TOO_SMALL, None, None, None)
     found = verdict_of(Design(table, table.distinct, None), margin, level)

@@ -90,3 +90,13 @@ def test_equal_mass_bins_end_where_their_share_is_reached(weights, n_bins, scale
 @given(st.integers(1, 5000), st.integers(1, 400))
 def test_rows_that_count_once_have_the_ends_of_weights_of_one(size, n_bins):
     assert_array_equal(bins.quantile_row_ends(size, n_bins), bins.quantile_bin_ends(np.ones(size), n_bins))
+
+
+@pytest.mark.parametrize("size", [1, bins.BLOCK - 1, bins.BLOCK, bins.BLOCK + 1, 3 * bins.BLOCK + 5])
+@pytest.mark.parametrize("runs", [1, 2, 1000])
+def test_sums_of_runs_are_those_of_the_whole_column(size: int, runs: int) -> None:
+    rng = np.random.default_rng(size + runs)
+    values = rng.integers(0, 100, size).astype(float)
+    starts = np.unique(np.append(0, rng.integers(0, size, runs - 1)))
+    sums = bins.run_sums(lambda at: values[at], starts, size)
+    np.testing.assert_array_equal(sums, np.add.reduceat(values, starts))

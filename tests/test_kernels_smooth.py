@@ -1,14 +1,10 @@
-"""Gathering ascending rows into cells: the compiled way and NumPy's agree, nothing is lost, nothing long is made."""
+"""Gathering ascending rows into cells: the compiled way and NumPy's agree, and nothing is lost."""
 
 from __future__ import annotations
-
-import tracemalloc
-from functools import partial
 
 import numpy as np
 import pytest
 
-import calibrant as ca
 from calibrant._kernels import smooth
 from calibrant._kernels._compiled import MANY
 
@@ -54,19 +50,3 @@ def test_one_value_many_times_is_one_or_few_cells() -> None:
     cells = gathered(np.zeros(n), np.ones(n), np.ones(n), 100)
     assert len(cells.starts) <= 50
     np.testing.assert_array_equal(cells.moment, 0)
-
-
-@pytest.mark.parametrize("from_logits", [False, True])
-def test_a_spline_of_many_rows_needs_little_memory(from_logits: bool) -> None:
-    n = 600_000
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=n)
-    p = 1 / (1 + np.exp(-z))
-    y = (rng.random(n) < p).astype(np.int64)
-    fit = partial(ca.SplineCalibration(from_logits=from_logits).fit, z if from_logits else p, y)
-    fit()
-    tracemalloc.start()
-    fit()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak <= 30 * n  # the sorted rows, their log-odds, and what does not grow

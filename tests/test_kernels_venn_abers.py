@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -87,21 +86,6 @@ def test_no_step_beyond_the_greatest_double() -> None:
     fitted = ca.VennAbers().fit([-most, 0.0, 1.0, most], [0, 1, 0, 1])
     assert np.isfinite(fitted.map_.thresholds).all()
     assert fitted.predict_interval([most])[0, 1] == 1
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_fit_to_many_rows_needs_little_memory(weighted: bool) -> None:
-    n = 300_000
-    rng = np.random.default_rng(0)
-    p = rng.random(n)
-    weights = rng.integers(1, 3, n) if weighted else None
-    table = ca.ScoreTable.from_arrays(p, (rng.random(n) < p).astype(np.int64), weights).distinct
-    ca.VennAbers().fit_table(table)
-    tracemalloc.start()
-    ca.VennAbers().fit_table(table)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak <= 30 * n  # sums of the weight and of the positives, and the hull: 24
 
 
 def test_a_map_of_many_rows_stays_small() -> None:

@@ -1,4 +1,4 @@
-"""Sums over bins of probabilities: equal width and equal mass.
+"""Sums over bins of probabilities: equal width and equal mass; and over runs of entries.
 
 Probability p is in bin j of equal width when edges[j] < p <= edges[j + 1]; 0 is in the first bin.
 
@@ -177,3 +177,14 @@ def quantile_row_ends(size: int, n_bins: int) -> NDArray[np.int64]:
     ends = np.maximum(np.ceil(targets) - 1, 0).astype(np.int64)
     ends[-1] = size - 1
     return np.unique(ends)
+
+
+def run_sums(part: Callable[[slice], Floats], starts: NDArray[np.int64], size: int) -> Floats:
+    """Sums of runs of entries that begin at `starts`, given their values slice by slice: no long column is made."""
+    sums = np.zeros(len(starts))
+    for begin in range(0, size, BLOCK):
+        end = min(begin + BLOCK, size)
+        first, last = np.searchsorted(starts, (begin, end - 1), side="right") - 1
+        inner = np.maximum(starts[first : last + 1] - begin, 0)
+        sums[first : last + 1] += np.add.reduceat(part(slice(begin, end)), inner)
+    return sums

@@ -81,7 +81,7 @@ def _blocks(scores: Floats, positives: Floats, weights: Floats, thresholds: Floa
         above = _thresholds_above(scores, starts, thresholds)
         positives, weights = np.add.reduceat(positives, starts), np.add.reduceat(weights, starts)
     pooled = pool_adjacent(positives, weights)
-    sums = [np.concatenate([[0.0], np.cumsum(v)])[np.append(pooled.starts, len(v))] for v in (positives, weights)]
+    sums = [np.cumsum(np.append(0.0, np.add.reduceat(v, pooled.starts))) for v in (positives, weights)]
     return _Blocks(sums[0], sums[1], above[pooled.ends])
 
 

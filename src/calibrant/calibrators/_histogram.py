@@ -76,9 +76,11 @@ class HistogramBinning(BinaryCalibrator):
 
 
 def _equal_mass(distinct: ScoreTable, n_bins: int) -> StepMap:
-    ends = bins.quantile_bin_ends(distinct.weight, n_bins)
+    by_row = distinct._labels is not None
+    ends = bins.quantile_row_ends(len(distinct), n_bins) if by_row else bins.quantile_bin_ends(distinct.weight, n_bins)
     starts = np.concatenate([[0], ends[:-1] + 1])
-    rate = np.add.reduceat(distinct.positives, starts) / np.add.reduceat(distinct.weight, starts)
+    hits = bins.run_sums(lambda at: distinct._at(at).positives, starts, len(distinct))
+    rate = hits / bins.run_sums(lambda at: distinct._at(at).weight, starts, len(distinct))
     thresholds = isotonic.switch_points(distinct.scores[ends[:-1]], distinct.scores[starts[1:]])
     return StepMap(distinct.classes, thresholds, np.minimum(rate, 1.0))
 

@@ -18,7 +18,14 @@ from calibrant._checks import Floats
 from calibrant._kernels.partition import MOST_CLASSES, Path
 from calibrant._parameters import Choice, Either, Number, Rule, Seed, Sequenced, generator, optional
 from calibrant.calibrators._base import BinaryCalibrator, forget
-from calibrant.calibrators._recursive_cells import Cells, cells_of_rows, cells_of_table, partition, split_points
+from calibrant.calibrators._recursive_cells import (
+    Cells,
+    blocks_of_rows,
+    cells_of_rows,
+    cells_of_table,
+    partition,
+    split_points,
+)
 from calibrant.calibrators._recursive_trees import (
     SHARES,
     Grown,
@@ -241,7 +248,13 @@ class RecursivePartitioning(BinaryCalibrator):
         return self
 
     def _learn(self, table: ScoreTable) -> Map:  # type: ignore[override]
-        return self._learn_cells(cells_of_table(table), table.classes)
+        distinct = table.distinct
+        bare = self.toward is None and self.n_trees == 1 and self.max_leaves != "cv"
+        if bare and isinstance(self.candidates, str) and distinct._labels is not None:
+            learned = self._learn_cells(blocks_of_rows(distinct), table.classes)
+            self.n_candidates_ = len(distinct)
+            return learned
+        return self._learn_cells(cells_of_table(distinct), table.classes)
 
     def _learn_cells(self, cells: Cells, classes: tuple[Any, ...]) -> Map:
         points = split_points(cells, self.candidates)

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._checks import Floats
+from calibrant._kernels import bins
 from calibrant._kernels.partition import Path, Rows, exact_weights, grow
 from calibrant._kernels.partition_binary import grow_binary
 from calibrant.calibrators._cross_fit import deal
+from calibrant.calibrators._stepwise import pooled
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows, array_of
 from calibrant.errors import FitWarning, InputError
@@ -84,10 +86,20 @@ def cells_of_rows(rows: ClassRows) -> Cells:
 def cells_of_table(table: ScoreTable) -> Cells:
     """Cells of two classes; the score is that of the positive one."""
     distinct = table.distinct
-    counts = np.column_stack([distinct.negatives, distinct.positives])
-    return Cells(
-        np.column_stack([1 - distinct.scores, distinct.scores]), exact_weights(counts.ravel()).reshape(counts.shape)
-    )
+    counts = np.stack([distinct.negatives, distinct.positives])  # each class in one piece of memory
+    scores = np.stack([1 - distinct.scores, distinct.scores])
+    return Cells(scores.T, exact_weights(counts.ravel()).reshape(counts.shape).T)
+
+
+def blocks_of_rows(distinct: ScoreTable) -> Cells:
+    """The blocks of the isotonic fit of rows that count once each, at the greatest score of each.
+
+    A tree of every cut of two classes has no split inside a block.
+    """
+    blocks = pooled(distinct)
+    hits = bins.run_sums(lambda at: distinct._at(at).positives, blocks.starts, len(distinct))
+    scores = distinct.scores[blocks.ends]
+    return Cells(np.stack([1 - scores, scores]).T, np.stack([blocks.ends - blocks.starts + 1 - hits, hits]).T)
 
 
 def partition(cells: Cells, points: Floats | None, cycles: bool, most_leaves: int | None) -> Path:

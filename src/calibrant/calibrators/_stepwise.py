@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from calibrant._checks import Floats
-from calibrant._kernels import isotonic
+from calibrant._kernels import bins, isotonic
 from calibrant._parameters import Choice, Flag, Number, Rule, Seed, generator, optional
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.calibrators._cross_fit import fold_tables
@@ -117,8 +117,9 @@ def pooled(distinct: ScoreTable, smoothing: float = 0.0) -> isotonic.Blocks:
         blocks = isotonic.pool_counts(distinct.positives, distinct.negatives)
     if smoothing == 0:
         return blocks
-    sums = [np.add.reduceat(values, blocks.starts) for values in (distinct.positives, distinct.negatives)]
-    again = isotonic.pool_adjacent(sums[0] + smoothing, sums[0] + sums[1] + 2 * smoothing)
+    hits = bins.run_sums(lambda at: distinct._at(at).positives, blocks.starts, len(distinct))
+    misses = bins.run_sums(lambda at: distinct._at(at).negatives, blocks.starts, len(distinct))
+    again = isotonic.pool_adjacent(hits + smoothing, hits + misses + 2 * smoothing)
     return isotonic.Blocks(blocks.starts[again.starts], blocks.ends[again.ends], again.values)
 
 
@@ -131,8 +132,12 @@ def _block_ends(scores: Floats, blocks: isotonic.Blocks) -> tuple[Floats, Floats
 
 def _block_means(distinct: ScoreTable, blocks: isotonic.Blocks) -> tuple[Floats, Floats]:
     """The weighted mean score of each block (between its ends, whatever is rounded) and the block's value."""
-    scale = float(np.abs(distinct.scores).max()) or 1.0
-    weight = distinct.positives + distinct.negatives
-    sums = np.add.reduceat(weight * (distinct.scores / scale), blocks.starts)
-    means = scale * (sums / np.add.reduceat(weight, blocks.starts))
+    scale = max(-float(distinct.scores[0]), float(distinct.scores[-1])) or 1.0
+
+    def moments(at: slice) -> Floats:
+        part = distinct._at(at)
+        return part.weight * (part.scores / scale)
+
+    weight = bins.run_sums(lambda at: distinct._at(at).weight, blocks.starts, len(distinct))
+    means = scale * (bins.run_sums(moments, blocks.starts, len(distinct)) / weight)
     return np.clip(means, distinct.scores[blocks.starts], distinct.scores[blocks.ends]), blocks.values

@@ -355,7 +355,7 @@ class ScoreTable:
         """The same rows with other scores, for example calibrated ones (already checked, same length)."""
         if self._labels is not None:
             return self._of_rows(BinaryRows(scores, self._labels, self._weights, self.classes), in_order=self._in_order)
-        return ScoreTable._of_counts(scores, *self._columns[1:], classes=self.classes)
+        return ScoreTable._of_counts(*ranking.Distinct(scores, *self._columns[1:]), self.classes)
 
     def _at(self, places: Any) -> ScoreTable:
         """The table of some of the entries."""
@@ -364,7 +364,7 @@ class ScoreTable:
             kept = BinaryRows(self.scores[places], self._labels[places], weights, self.classes)
             return self._of_rows(kept, in_order=self._in_order)
         columns: Any = [None if column is None else column[places] for column in self._columns]
-        return ScoreTable._of_counts(*columns, classes=self.classes)
+        return ScoreTable._of_counts(*ranking.Distinct(*columns), self.classes)
 
     def __add__(self, other: object) -> ScoreTable:
         """The table of both sets of rows together."""

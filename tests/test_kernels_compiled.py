@@ -30,7 +30,8 @@ def test_small_work_does_not_load_numba():
         "isotonic.apply_steps(x, blocks.values, np.append(blocks.values, 1.0))\n"
         "ranking.auc_of_rows(table.labels)\n"
         "bins.uniform_bin_sums_rows(x, y, None, np.linspace(0, 1, 11))\n"
-        "likelihood.neg_log_likelihood(x[1:-1], y[1:-1], None); newton.fit_logistic_rows(x, y, None, 0.1, 0.9)\n"
+        "likelihood.neg_log_likelihood(x[1:-1], y[1:-1], None)\n"
+        "newton.fit_logistic((x,), y, None, targets=(0.1, 0.9))\n"
         "print('numba' in sys.modules, 'sklearn' in sys.modules)\n"
     )
     assert out.split() == ["False", "False"]

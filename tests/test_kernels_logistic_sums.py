@@ -114,7 +114,7 @@ def test_a_line_through_nearly_separable_rows_is_that_of_their_counts():
     z, labels = nearly_separable(9 * newton.SAMPLE)
     z = np.round(z, 3)
     values, place = np.unique(z, return_inverse=True)
-    rows = newton.fit_logistic_rows(z, labels, None, 0.0, 1.0)
+    rows = newton.fit_logistic((z,), labels, None)
     counted = newton.fit_logistic((values,), np.bincount(place, labels), np.bincount(place).astype(float))
     assert rows.outcome == counted.outcome == newton.OK
     assert_allclose(rows.coefficients, counted.coefficients, rtol=1e-10)

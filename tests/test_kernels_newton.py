@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from calibrant._kernels import logistic_roots, newton
-from calibrant._kernels.likelihood import log_odds
 
 mpmath.mp.dps = 60
 
@@ -89,7 +88,7 @@ def test_rows_are_the_soft_targets():
     targets = np.where(y == 1, high, low)
     for w in (None, weights):
         ones = np.ones(500) if w is None else w
-        fit = newton.fit_logistic_rows(x, y, w, low, high)
+        fit = newton.fit_logistic((x,), y, w, targets=(low, high))
         beta, loss = exact_fit((x,), ones * targets, ones, None, fit.coefficients)
         assert_allclose(fit.coefficients, beta, rtol=1e-12)
         assert fit.loss == pytest.approx(loss, rel=1e-13)
@@ -112,23 +111,12 @@ def test_many_rows_end_where_few_do(order):
         arrange[::8] = np.sort(arrange[::8][np.argsort(place[::8], kind="stable")])
         y[::8] = 1
     x, y, place = values[place][arrange], y[arrange], place[arrange]
-    fit = newton.fit_logistic_rows(x, y, None, 0.0, 1.0)
+    fit = newton.fit_logistic((x,), y, None)
     totals, soft = np.bincount(place, minlength=200).astype(float), np.bincount(place, weights=y, minlength=200)
     few = newton.fit_logistic((values,), soft, totals)
     assert fit.converged
     assert_allclose(fit.coefficients, few.coefficients, rtol=1e-11)
     assert fit.loss == pytest.approx(few.loss, rel=1e-12)
-
-
-def test_affine_logit_moves_only_0_and_1():
-    rng = np.random.default_rng(5)
-    p = np.concatenate((rng.random(300), [0.0, 0.0, 1.0, 1.0, 1.0, 1e-12, 1e-40]))
-    y = (rng.random(len(p)) < p).astype(np.uint8)
-    y[-3] = 0
-    moved = np.where(p == 0, 0.001, np.where(p == 1, 0.998, p))
-    fit = newton.fit_affine_logit_rows(p, y, None, 0.0, 1.0, 0.001, 0.998)
-    expected = newton.fit_logistic_rows(log_odds(moved), y, None, 0.0, 1.0)
-    assert_allclose(fit.coefficients, expected.coefficients, rtol=1e-14)
 
 
 @pytest.mark.parametrize("n", [10, 8 * newton.SAMPLE + 100])
@@ -138,10 +126,10 @@ def test_separable_rows_have_no_optimum(n, shared):
     if shared:  # both classes at the border, and nowhere else
         x[n // 2] = x[n // 2 - 1]
     y = (np.arange(n) >= n // 2).astype(np.uint8)
-    fit = newton.fit_logistic_rows(x, y, None, 0.0, 1.0)
+    fit = newton.fit_logistic((x,), y, None)
     assert (fit.converged, fit.outcome) == (False, newton.SEPARABLE)
     assert_allclose(fit.coefficients, [math.log(y.mean() / (1 - y.mean())), 0.0], atol=1e-12)
-    corrected = newton.fit_logistic_rows(x, y, None, 1e-4, 1 - 1e-4)
+    corrected = newton.fit_logistic((x,), y, None, targets=(1e-4, 1 - 1e-4))
     assert (corrected.converged, corrected.outcome) == (True, newton.OK)
 
 
@@ -149,7 +137,7 @@ def test_one_overlapping_row_is_enough_for_an_optimum():
     x = np.linspace(-1, 1, 4000)
     y = (x > 0).astype(np.uint8)
     y[[1990, 2005]] = 1, 0
-    fit = newton.fit_logistic_rows(x, y, None, 0.0, 1.0)
+    fit = newton.fit_logistic((x,), y, None)
     assert fit.converged
     assert fit.coefficients[1] > 100
 
@@ -158,9 +146,9 @@ def test_a_row_far_out_hides_nothing():
     rng = np.random.default_rng(9)
     x = rng.normal(size=40)
     y = (rng.random(40) < 1 / (1 + np.exp(-2 * x))).astype(np.uint8)
-    near = newton.fit_logistic_rows(x, y, None, 0.0, 1.0)
+    near = newton.fit_logistic((x,), y, None)
     for far in (1e3, 1e6, 1e9):
-        fit = newton.fit_logistic_rows(np.append(x, far), np.append(y, 1).astype(np.uint8), None, 0.0, 1.0)
+        fit = newton.fit_logistic((np.append(x, far),), np.append(y, 1).astype(np.uint8), None)
         assert fit.outcome == newton.OK
         assert_allclose(fit.coefficients, near.coefficients, rtol=1e-9)
         assert fit.loss == pytest.approx(near.loss, rel=1e-9)

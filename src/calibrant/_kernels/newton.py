@@ -5,7 +5,7 @@ part of it that is positive (any value in [0, t], so Platt's targets too). Colum
 their deviation inside, so any scale works; the answer is in the units given. Many rows start from the fit to a sample
 of them, so that about three passes over all rows end it. Outcome codes instead of exceptions.
 
-May import: NumPy, `_design`, `_dot`, `likelihood`, `logistic_sums`.
+May import: NumPy, `_design`, `_dot`, `logistic_sums`.
 """
 
 import math
@@ -29,7 +29,6 @@ from calibrant._kernels._design import (
     thin,
 )
 from calibrant._kernels._dot import dot
-from calibrant._kernels.likelihood import log_odds
 
 Floats = NDArray[np.float64]
 OK, SEPARABLE, SINGULAR = 0, 1, 2
@@ -61,48 +60,26 @@ class _At(NamedTuple):
 
 def fit_logistic(
     columns: tuple[Floats, ...],
-    soft_positives: NDArray[np.uint8] | Floats,
+    positives: NDArray[np.uint8] | Floats,
     totals: Floats | None,
     *,
+    targets: tuple[float, float] = (0.0, 1.0),
     start: Floats | None = None,
     ridge: Floats | None = None,
 ) -> LogisticFit:
     """Fit a logistic regression with an intercept by Newton steps with halving.
 
+    `positives` is the positive part of the weights `totals` (None: all 1), or labels, which stand for `targets`.
     `ridge` adds 0.5 ridge_j b_j^2. Time O(n d^2) for each pass, memory O(1) beyond the columns.
     """
-    if totals is not None and not totals.all():
-        used = totals > 0
-        columns, soft_positives, totals = tuple(x[used] for x in columns), soft_positives[used], totals[used]
-    return _fit(columns, soft_positives, totals, (0.0, 1.0), start, ridge)
-
-
-def fit_logistic_rows(
-    scores: Floats, labels: NDArray[np.uint8], weights: Floats | None, low_target: float, high_target: float
-) -> LogisticFit:
-    """Fit one slope and an intercept to rows, label 1 standing for `high_target` and 0 for `low_target`."""
-    if weights is not None:
-        hits = weights * labels
-        return fit_logistic((scores,), hits * high_target + (weights - hits) * low_target, weights)
-    return _fit((scores,), labels, None, (low_target, high_target), None, None)
-
-
-def fit_affine_logit_rows(
-    p: Floats,
-    labels: NDArray[np.uint8],
-    weights: Floats | None,
-    low_target: float,
-    high_target: float,
-    low_clip: float,
-    high_clip: float,
-) -> LogisticFit:
-    """Fit on the log-odds of p, with p = 0 read as `low_clip` and p = 1 as `high_clip`."""
-    z = log_odds(p)
-    # Only 0 and 1 reach the floor of the log-odds, short of numbers that even float32 calls denormal.
-    for end, clip, extreme in ((0.0, low_clip, z.min()), (1.0, high_clip, z.max())):
-        if abs(extreme) > 36.8:
-            z[p == end] = log_odds(np.array([clip]))[0]
-    return fit_logistic_rows(z, labels, weights, low_target, high_target)
+    if totals is not None:
+        if positives.dtype == np.uint8:
+            hits = totals * positives
+            positives, targets = hits * targets[1] + (totals - hits) * targets[0], (0.0, 1.0)
+        if not totals.all():
+            used = totals > 0
+            columns, positives, totals = tuple(x[used] for x in columns), positives[used], totals[used]
+    return _fit(columns, positives, totals, targets, start, ridge)
 
 
 def _fit(

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from calibrant._checks import Floats
+from calibrant._checks import Bytes, Floats
 from calibrant._kernels import newton
 from calibrant._parameters import Flag, Rule
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
@@ -42,17 +42,39 @@ def logit_of_rate(rate: float) -> float:
     return float(np.log(rate) - np.log1p(-rate))
 
 
-def fit_line(table: ScoreTable, targets: tuple[float, float] | None) -> newton.LogisticFit:
-    """The fit of one slope on a table's scores, against targets (None: the labels themselves)."""
+class Likelihood(NamedTuple):
+    """What the labels say, or targets that stand for them: positive part and total weight of each entry.
+
+    Rows without weights keep their labels, and no column of weights.
+    """
+
+    positives: Floats | Bytes
+    weight: Floats | None
+    targets: tuple[float, float]
+    """What a label of 0 and of 1 stand for."""
+
+    @property
+    def constant(self) -> newton.LogisticFit:
+        """The fit without a slope."""
+        low, high = self.targets
+        total = float(len(self.positives) if self.weight is None else self.weight.sum())
+        hits = float(self.positives.sum())
+        hits = hits if self.weight is not None else hits * high + (total - hits) * low
+        rate = hits / total
+        loss = -(hits * np.log(rate) + (total - hits) * np.log1p(-rate))
+        return newton.LogisticFit(np.array([logit_of_rate(rate)]), True, float(loss), newton.OK)
+
+    def fit(self, *columns: Floats) -> newton.LogisticFit:
+        """The fit with a slope for each column."""
+        return told_apart(newton.fit_logistic(columns, self.positives, self.weight, targets=self.targets))
+
+
+def likelihood_of(table: ScoreTable, targets: tuple[float, float] | None = None) -> Likelihood:
+    """The likelihood of a table's labels, or of targets for positives and negatives."""
     high, low = targets or (1.0, 0.0)
-
-    def by_count(scores: Floats, positives: Floats, negatives: Floats) -> newton.LogisticFit:
-        return newton.fit_logistic((scores,), high * positives + low * negatives, positives + negatives)
-
-    fit: newton.LogisticFit = table.reduce(
-        lambda scores, labels, weights: newton.fit_logistic_rows(scores, labels, weights, low, high), by_count
-    )
-    return told_apart(fit)
+    if table._labels is not None and table._weights is None:
+        return Likelihood(table._labels, None, (low, high))
+    return Likelihood(high * table.positives + low * table.negatives, table.weight, (0.0, 1.0))
 
 
 def told_apart(fit: newton.LogisticFit) -> newton.LogisticFit:
@@ -118,11 +140,11 @@ class PlattScaling(BinaryCalibrator):
 
     def _learn(self, table: ScoreTable) -> PlattMap:
         targets = platt_targets(table) if self.target_correction else (1.0, 0.0)
-        fit = fit_line(table, targets)
+        fit = likelihood_of(table, targets).fit(table.scores)
         if fit.outcome == SEPARABLE:
             warn_separable("PlattScaling")
             targets = platt_targets(table)
-            fit = fit_line(table, targets)
+            fit = likelihood_of(table, targets).fit(table.scores)
         self.target_positive_, self.target_negative_ = targets
         self.intercept_, self.slope_ = map(float, fit.coefficients)
         if fit.outcome == SINGULAR:
@@ -184,11 +206,11 @@ class AffineLogit(BinaryCalibrator):
         return "logit" if self.from_logits else "probability"
 
     def _learn(self, table: ScoreTable) -> AffineLogitMap:
-        on_line = table if self.from_logits else table.with_scores(fit_log_odds(table))
-        fit = fit_line(on_line, None)
+        z = table.scores if self.from_logits else fit_log_odds(table)
+        fit = likelihood_of(table).fit(z)
         if fit.outcome == SEPARABLE:
             warn_separable("AffineLogit")
-            fit = fit_line(on_line, platt_targets(table))
+            fit = likelihood_of(table, platt_targets(table)).fit(z)
         self.intercept_, self.slope_ = map(float, fit.coefficients)
         if fit.outcome == SINGULAR:
             self.slope_, self.intercept_ = 0.0, logit_of_rate(table.prevalence)

@@ -8,7 +8,7 @@ May import NumPy, the kernels, `calibrant.maps`, `calibrant.data` and this folde
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,35 +16,10 @@ from calibrant._checks import Floats
 from calibrant._kernels import newton, softmax
 from calibrant._parameters import Flag, Rule
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
-from calibrant.calibrators._logistic import logit_of_rate, platt_targets, told_apart, warn_separable
+from calibrant.calibrators._logistic import Likelihood, likelihood_of, platt_targets, warn_separable
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds, fit_probabilities, inner_ends, log_odds_ends
 from calibrant.maps import BetaMap, QuadraticLogitMap
-
-
-class Likelihood(NamedTuple):
-    """What the labels (or Platt's targets) say: positive part and total weight of each entry."""
-
-    positives: Floats
-    weight: Floats
-
-    @property
-    def constant(self) -> newton.LogisticFit:
-        """The fit without a slope."""
-        total, hits = float(self.weight.sum()), float(self.positives.sum())
-        rate = hits / total
-        loss = -(hits * np.log(rate) + (total - hits) * np.log1p(-rate))
-        return newton.LogisticFit(np.array([logit_of_rate(rate)]), True, float(loss), newton.OK)
-
-    def fit(self, *columns: Floats) -> newton.LogisticFit:
-        """The fit with a slope for each column."""
-        return told_apart(newton.fit_logistic(columns, self.positives, self.weight))
-
-
-def likelihood_of(table: ScoreTable, targets: tuple[float, float] | None = None) -> Likelihood:
-    """The likelihood of a table's labels, or of targets for positives and negatives."""
-    high, low = targets or (1.0, 0.0)
-    return Likelihood(high * table.positives + low * table.negatives, table.weight)
 
 
 def best_rising(fits: list[tuple[newton.LogisticFit, Floats]]) -> Floats:

@@ -278,7 +278,7 @@ def calibration_slope_intercept(
     _checks.both_classes(table.total_positives, table.total_negatives, "calibration_slope_intercept")
     on_line = table.with_scores(fit_log_odds(table))
     fit: newton.LogisticFit = on_line.reduce(
-        lambda z, labels, weights: newton.fit_logistic_rows(z, labels, weights, 0.0, 1.0),
+        lambda z, labels, weights: newton.fit_logistic((z,), labels, weights),
         lambda z, positives, negatives: newton.fit_logistic((z,), positives, positives + negatives),
     )
     if fit.outcome == newton.SEPARABLE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -217,3 +218,20 @@ def test_groups_of_weighted_rows_and_refusals():
     with pytest.raises(ca.errors.InputError, match="groups"):
         ca.calibration_by_group(y, p, group[:-1])
     assert math.isclose(sum(line.rows for line in ca.calibration_by_group(y, p, group).groups), len(y))
+
+
+@pytest.mark.parametrize(("kind", "bytes_a_row"), [("spiegelhalter", 1), ("cox", 1 + 2 * 8), ("hosmer-lemeshow", 13)])
+def test_rows_counts_and_weights_of_one_agree_and_few_columns_are_held(kind, bytes_a_row):
+    rng = np.random.default_rng(3)
+    p = rng.random(200_000)
+    y = (rng.random(len(p)) < p).astype(int)
+    found = ca.calibration_test(y, p, kind=kind)
+    for table in (ca.ScoreTable.from_counts(p, y, 1 - y), ca.ScoreTable.from_arrays(p, y, np.ones(len(p)))):
+        other = ca.calibration_test(table, kind=kind)
+        assert other.statistic == pytest.approx(found.statistic, rel=1e-8)
+        assert other.degrees_of_freedom == found.degrees_of_freedom
+    tracemalloc.start()
+    ca.calibration_test(y, p, kind=kind)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= bytes_a_row * len(p) + 10 * 8 * 2**15

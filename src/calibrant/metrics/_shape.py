@@ -130,7 +130,7 @@ def shape_diagnosis(
     distinct = table.distinct
     z = distinct.scores if logits else fit_log_odds(distinct)
     unit = _unit(z)
-    rows = _Rows(z if unit == 1.0 else z / unit, *_counted(distinct))
+    rows = _Rows(z if unit == 1.0 else z / unit, *counted(distinct))
     line = newton.fit_logistic((rows.z,), rows.positives, rows.weight)
     if line.outcome != newton.OK:
         why = "separate the classes" if line.outcome == newton.SEPARABLE else "are all the same"
@@ -146,10 +146,11 @@ class _Rows(NamedTuple):
     weight: Floats | None
 
 
-def _counted(distinct: ScoreTable) -> tuple[Bytes | Floats, Floats | None]:
-    if distinct._labels is not None:
-        return distinct._labels, distinct._weights
-    return distinct.positives, distinct.weight
+def counted(table: ScoreTable) -> tuple[Bytes | Floats, Floats | None]:
+    """Labels, and None, of rows that count once each; else the positive and the whole weight of each entry."""
+    if table._labels is not None and table._weights is None:
+        return table._labels, None
+    return table.positives, table.weight
 
 
 def _unit(z: Floats) -> float:

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
 from calibrant._checks import Label
-from calibrant._kernels import bins, newton
+from calibrant._kernels import bins, newton, shape
+from calibrant._kernels._design import blocks
+from calibrant._kernels._dot import dot
 from calibrant._parameters import Flag, check_parameters
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds
 from calibrant.errors import InputError
 from calibrant.metrics._inputs import binary_input
 from calibrant.metrics._scores import _one_of, uniform_edges
+from calibrant.metrics._shape import counted
 
 KINDS = ("spiegelhalter", "hosmer-lemeshow", "cox")
 
@@ -111,37 +115,51 @@ def calibration_test(
 def _spiegelhalter(table: ScoreTable) -> CalibrationTest:
     from scipy.special import ndtr
 
-    p, lean = table.scores, 1 - 2 * table.scores
-    excess = float((lean * (table.positives - table.weight * p)).sum())
-    variance = float((table.squared_weights * lean**2 * p * (1 - p)).sum())
+    excess, variance = map(math.fsum, zip(*(_spiegelhalter_sums(table._at(at)) for at in blocks(len(table)))))
     statistic = excess / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, excess) if excess else 0.0
     return CalibrationTest("spiegelhalter", statistic, 1, 2 * float(ndtr(-abs(statistic))))
 
 
+def _spiegelhalter_sums(table: ScoreTable) -> tuple[float, float]:
+    """What the Brier score exceeds its promise by, and the variance of that."""
+    p, lean = table.scores, 1 - 2 * table.scores
+    excess = lean * (table.positives - table.weight * p)
+    return float(excess.sum()), float((table.squared_weights * lean**2 * p * (1 - p)).sum())
+
+
 def _hosmer_lemeshow(table: ScoreTable, n_groups: int, fitted: bool) -> CalibrationTest:
     distinct = table.distinct
-    ends = bins.quantile_bin_ends(distinct.weight, n_groups)
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    columns = (distinct.weight, distinct.positives, distinct.weight * distinct.scores, distinct.squared_weights)
-    weight, hits, expected, squares = (np.add.reduceat(column, starts) for column in columns)
+    if distinct._labels is not None:
+        ends = bins.quantile_row_ends(len(distinct), n_groups)
+    else:
+        ends = bins.quantile_bin_ends(distinct.weight, n_groups)
+    groups = (distinct._at(slice(first + 1, last + 1)) for first, last in pairwise([-1, *ends]))
+    weight, hits, expected, squares = np.array([_group_sums(group) for group in groups]).T
     rate = expected / weight
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         parts = (hits - expected) ** 2 / (squares * rate * (1 - rate))
     statistic = float(np.where(hits == expected, 0.0, parts).sum())
-    degrees = len(starts) - 2 * bool(fitted)
+    degrees = len(ends) - 2 * bool(fitted)
     if degrees < 1:
         raise InputError(
-            f"Hosmer-Lemeshow found {len(starts)} groups of different probabilities, which leaves no degree of freedom "
+            f"Hosmer-Lemeshow found {len(ends)} groups of different probabilities, which leaves no degree of freedom "
             f"with fitted=True. Use kind='spiegelhalter'."
         )
     return CalibrationTest("hosmer-lemeshow", statistic, degrees, _chi_squared(degrees, statistic))
 
 
+def _group_sums(group: ScoreTable) -> tuple[float, float, float, float]:
+    """Weight, positives, expected positives and squared weights."""
+    weight = group.weight
+    expected = dot(weight, group.scores)
+    return float(weight.sum()), float(group.positives.sum()), expected, float(group.squared_weights.sum())
+
+
 def _cox(table: ScoreTable) -> CalibrationTest:
-    z, weight, hits = fit_log_odds(table), table.weight, table.positives
+    z, (hits, weight) = fit_log_odds(table), counted(table)
     fit = newton.fit_logistic((z,), hits, weight)
     best = 0.0 if fit.outcome == newton.SEPARABLE and not _constant(z) else fit.loss
-    loss = float((weight * np.logaddexp(0, z) - hits * z).sum())
+    loss = shape.identity_loss(z, hits, weight)
     worth = float(table.squared_weights.sum()) / table.total_weight
     degrees = 1 if _constant(z) else 2
     statistic = max(0.0, 2 * (loss - best)) / worth

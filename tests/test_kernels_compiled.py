@@ -23,12 +23,12 @@ def run(code):
 def test_small_work_does_not_load_numba():
     out = run(
         "import sys, numpy as np\n"
-        "from calibrant._kernels import bins, isotonic, likelihood, newton, ranking\n"
+        "from calibrant._kernels import areas, bins, isotonic, likelihood, newton, ranking\n"
         "x = np.linspace(0, 1, 1000); y = (np.arange(1000) % 3 == 0).astype(np.uint8)\n"
         "table = ranking.distinct_rows(x, y, None)\n"
         "blocks = isotonic.pool_rows(table.labels)\n"
         "isotonic.apply_steps(x, blocks.values, np.append(blocks.values, 1.0))\n"
-        "ranking.auc_of_rows(table.labels)\n"
+        "areas.auc_of_rows(table.labels)\n"
         "bins.uniform_bin_sums_rows(x, y, None, np.linspace(0, 1, 11))\n"
         "likelihood.neg_log_likelihood(x[1:-1], y[1:-1], None)\n"
         "newton.fit_logistic((x,), y, None, targets=(0.1, 0.9))\n"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from calibrant._kernels import ranking
+from calibrant._kernels import areas, ranking
 from calibrant._kernels._compiled import MANY, SPREAD
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -165,26 +165,29 @@ COUNTS = st.lists(
 @given(COUNTS)
 def test_ranking_measures_are_those_of_every_pair(pairs):
     positives, negatives = np.array(pairs, dtype=float).T.copy()
-    assert ranking.auc(positives, negatives) == pytest.approx(pair_by_pair(positives, negatives), rel=1e-15)
+    assert areas.auc(positives, negatives) == pytest.approx(pair_by_pair(positives, negatives), rel=1e-15)
     expected = precision_by_precision(positives, negatives)
-    assert ranking.average_precision(positives, negatives) == pytest.approx(expected, rel=1e-14)
+    assert areas.average_precision(positives, negatives) == pytest.approx(expected, rel=1e-14)
 
 
 def test_compiled_ranking_is_the_same():
     rng = np.random.default_rng(4)
     positives, negatives = rng.integers(0, 5, (2, 1000)).astype(float)
     negatives += positives == 0
-    assert ranking._auc(positives, negatives) == ranking.auc(positives, negatives)
-    expected = ranking.average_precision(positives, negatives)
-    assert ranking._average_precision(positives, negatives) == pytest.approx(expected, rel=1e-14)
-    assert ranking._auc.function(positives, negatives) == ranking.auc(positives, negatives)
+    assert areas._auc(positives, negatives) == areas.auc(positives, negatives)
+    expected = areas.average_precision(positives, negatives)
+    assert areas._average_precision(positives, negatives) == pytest.approx(expected, rel=1e-14)
+    assert areas._auc.function(positives, negatives) == areas.auc(positives, negatives)
 
 
 @pytest.mark.parametrize("n", [2, 3, 50, MANY + 1, SPREAD + 1])
 @pytest.mark.parametrize("kind", ["distinct", "rounded", "sorted"])
-def test_rows_in_order_have_the_auc_of_their_counts(kind, n):
+def test_rows_in_order_are_measured_as_their_counts(kind, n):
     labels = rows(kind, n)[1]
     labels[0], labels[-1] = 0, 1
-    expected = ranking.auc(labels.astype(float), (1 - labels).astype(float))
-    assert ranking.auc_of_rows(labels) == pytest.approx(expected, rel=1e-15)
-    assert ranking._auc_of_rows(labels) == ranking._auc_of_rows.function(labels) == ranking.auc_of_rows(labels)
+    counts = labels.astype(float), (1 - labels).astype(float)
+    assert areas.auc_of_rows(labels) == pytest.approx(areas.auc(*counts), rel=1e-15)
+    assert areas._auc_of_rows(labels) == areas._auc_of_rows.function(labels) == areas.auc_of_rows(labels)
+    precision = areas.average_precision_of_rows(labels)
+    assert precision == pytest.approx(areas.average_precision(*counts), rel=1e-13)
+    assert precision == pytest.approx(areas._average_precision_of_rows(labels), rel=1e-13)

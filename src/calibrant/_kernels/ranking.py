@@ -1,4 +1,4 @@
-"""Rows sorted and summed by distinct score, and what needs nothing but that order.
+"""Rows sorted and summed by distinct score.
 
 A distinct table has strictly ascending scores (-0.0 is 0.0) and, for each, the weight of its positive and of its
 negative rows, the number of rows, and the sum of the squared weights. Rows of weight 0 are absent. Where no row has a
@@ -8,7 +8,7 @@ Unweighted rows are sorted as keys, which is much faster than sorting an index: 
 shifted down by `base`, needs 62 of them, leave the last one for the label. Keys are sorted as the float64 numbers that
 they are the bits of, for which sorts are fastest.
 
-May import: NumPy, `_compiled`, `_dot`, `lookup`.
+May import: NumPy, `_compiled`, `lookup`.
 """
 
 from functools import partial
@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._kernels._compiled import MANY, SPREAD, compiled, in_two, side_by_side
-from calibrant._kernels._dot import dot
 from calibrant._kernels.lookup import count_below, grid
 
 Floats = NDArray[np.float64]
@@ -320,60 +319,3 @@ def _sum_signed(
         negatives[at] = misses
         rows[at] = count
         squared_weights[at] = squares
-
-
-def auc(positives: Floats, negatives: Floats) -> float:
-    """Area under the ROC curve: P(score of a positive > score of a negative), a tie counting half."""
-    if len(positives) >= MANY:
-        return float(_auc(positives, negatives))
-    below = np.cumsum(negatives)
-    pairs = dot(positives, below - 0.5 * negatives)
-    return pairs / (float(below[-1]) * float(positives.sum()))
-
-
-@compiled("FF")
-def _auc(positives: Floats, negatives: Floats) -> float:
-    below, hits, pairs = 0.0, 0.0, 0.0
-    for i in range(len(positives)):
-        pairs += positives[i] * (below + 0.5 * negatives[i])
-        below += negatives[i]
-        hits += positives[i]
-    return pairs / (below * hits)
-
-
-def auc_of_rows(labels: Bytes) -> float:
-    """The same, given the labels of rows whose scores strictly ascend."""
-    if len(labels) >= MANY:
-        return float(_auc_of_rows(labels))
-    hits = np.flatnonzero(labels)
-    pairs = int(hits.sum()) - len(hits) * (len(hits) - 1) // 2
-    return pairs / (len(hits) * (len(labels) - len(hits)))
-
-
-@compiled("B")
-def _auc_of_rows(labels: Bytes) -> float:
-    below, pairs, one = np.int64(0), np.int64(0), np.int64(1)
-    for i in range(len(labels)):
-        label = np.int64(labels[i])
-        pairs += label * below
-        below += one - label
-    return float(pairs) / float(below * (len(labels) - below))
-
-
-def average_precision(positives: Floats, negatives: Floats) -> float:
-    """Average precision: sum over falling thresholds of (rise of recall) times precision."""
-    if len(positives) >= MANY:
-        return float(_average_precision(positives, negatives))
-    hits = np.cumsum(positives[::-1])
-    taken = hits + np.cumsum(negatives[::-1])
-    return dot(positives[::-1], hits / taken) / float(hits[-1])
-
-
-@compiled("FF")
-def _average_precision(positives: Floats, negatives: Floats) -> float:
-    hits, misses, total = 0.0, 0.0, 0.0
-    for i in range(len(positives) - 1, -1, -1):
-        hits += positives[i]
-        misses += negatives[i]
-        total += positives[i] * (hits / (hits + misses))
-    return total / hits

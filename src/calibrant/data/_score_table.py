@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Bytes, Classes, Floats, Label
-from calibrant._kernels import merging, ranking
+from calibrant._kernels import areas, merging, ranking
 from calibrant.data._arrays import BinaryRows, joint_classes, read_binary_rows, read_counts
 from calibrant.data._columns import MAX_DISTINCT, Columns, SummedColumns
 from calibrant.errors import InputTypeError
@@ -342,8 +342,8 @@ class ScoreTable:
         """Area under the ROC curve, kept: a fit and the look for misuse both need it."""
         table = self.distinct
         if table._labels is not None:
-            return ranking.auc_of_rows(table._labels)
-        return ranking.auc(table.positives, table.negatives)
+            return areas.auc_of_rows(table._labels)
+        return areas.auc(table.positives, table.negatives)
 
     def reduce(self, by_row: ByRow, by_count: ByCount) -> Any:
         """The value of a kernel on this table: on its rows while they are rows, else on its sums."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Floats, Label
-from calibrant._kernels import ranking
+from calibrant._kernels import areas
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows, ClassRows
 from calibrant.errors import InputError
@@ -139,7 +139,10 @@ def average_precision(
     """
     table = binary_input(y_true, y_score, sample_weight, pos_label, reads="score", what="average_precision")
     _checks.both_classes(table.total_positives, table.total_negatives, "average_precision")
-    return ranking.average_precision(table.distinct.positives, table.distinct.negatives)
+    distinct = table.distinct
+    if distinct._labels is not None:
+        return areas.average_precision_of_rows(distinct._labels)
+    return areas.average_precision(distinct.positives, distinct.negatives)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +190,17 @@ def roc_curve(
     table = binary_input(y_true, y_score, sample_weight, pos_label, reads="score", what="roc_curve")
     _checks.both_classes(table.total_positives, table.total_negatives, "roc_curve")
     distinct = table.distinct
-    rates = [
-        np.concatenate([[0.0], np.cumsum(values[::-1]) / values.sum()])
-        for values in (distinct.negatives, distinct.positives)
-    ]
-    for rate in rates:
-        rate[-1] = 1.0
-    return RocCurve(rates[0], rates[1], np.concatenate([[np.inf], distinct.scores[::-1]]))
+    hits = distinct.positives if distinct._labels is None else distinct._labels
+    misses = distinct.negatives if distinct._labels is None else 1 - distinct._labels
+    rates = _rising(misses, distinct.total_negatives), _rising(hits, distinct.total_positives)
+    return RocCurve(*rates, np.concatenate([[np.inf], distinct.scores[::-1]]))
+
+
+def _rising(values: Any, total: float) -> Floats:
+    """The share of the total that lies at or above each score, from the highest down, after a first 0."""
+    rate = np.zeros(len(values) + 1)
+    rate[1:] = values[::-1]
+    np.cumsum(rate, out=rate)
+    rate /= total
+    rate[-1] = 1.0
+    return rate

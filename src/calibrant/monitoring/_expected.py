@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Floats
-from calibrant._kernels import likelihood, ranking
+from calibrant._kernels import areas, likelihood
 from calibrant._kernels._dot import dot
 from calibrant._parameters import Number
 from calibrant.data import ScoreTable
@@ -102,7 +102,7 @@ def _expected_auc(p: Floats, weight: Floats) -> float:
     rows = BinaryRows(p, np.zeros(len(p), dtype=np.uint8), alike, (0, 1))
     distinct = ScoreTable._of_rows(rows).distinct
     hits = distinct.scores * distinct.negatives
-    return ranking.auc(hits, distinct.negatives - hits)
+    return areas.auc(hits, distinct.negatives - hits)
 
 
 def _read(y_prob: Any, sample_weight: Any) -> tuple[Floats, Floats]:

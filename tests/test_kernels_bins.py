@@ -25,10 +25,12 @@ def test_a_probability_on_an_edge_is_in_the_lower_bin(n_bins):
     edges, p = edge_cases(n_bins, MANY)
     place = bins.uniform_bin(p, edges)
     assert place.dtype == np.int64
-    assert_array_equal(place, np.maximum(np.searchsorted(edges, p, side="left") - 1, 0))
-    assert_array_equal(bins.uniform_bin(p[:700], edges), place[:700])
     assert np.all((edges[place] < p) | (p == 0))
     assert np.all(p <= edges[place + 1])
+    ones, counts = np.ones(len(p), dtype=np.uint8), np.bincount(place, minlength=n_bins)
+    assert_array_equal(bins.uniform_bin_sums_rows(p, ones, None, edges).rows, counts)
+    columns = (ones.astype(float), np.zeros(len(p)), ones.astype(float), ones.astype(float))
+    assert_array_equal(bins.uniform_bin_sums(p, *columns, edges).rows, counts)
 
 
 def one_by_one(p, labels, weights, edges):

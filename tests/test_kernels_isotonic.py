@@ -276,5 +276,7 @@ def test_places_are_those_of_a_binary_search(n, kind):
     rng = np.random.default_rng(8)
     x = rng.normal(size=n)
     thresholds = {"none": x[:0], "one": x[:1], "random": np.sort(x[: n // 2])}[kind]
-    found = lookup.places(x, thresholds)
-    assert_array_equal(found, np.searchsorted(thresholds, x, side="right"))
+    count = lookup.counter(thresholds, n)
+    assert_array_equal(count(x), np.searchsorted(thresholds, x, side="right"))
+    beyond = np.array([-1e300, 1e300, *thresholds[:1], *thresholds[-1:]])
+    assert_array_equal(count(beyond), np.searchsorted(thresholds, beyond, side="right"))

@@ -29,11 +29,7 @@ class BinSums(NamedTuple):
 
 def uniform_bin(p: Floats, edges: Floats) -> NDArray[np.int64]:
     """Index of the bin of each probability."""
-    if len(p) < MANY:
-        return np.maximum(np.searchsorted(edges, p, side="left") - 1, 0)
-    place = np.empty(len(p), dtype=np.int64)
-    _find_bins(np.ascontiguousarray(p), edges, place)
-    return place
+    return np.maximum(np.searchsorted(edges, p, side="left") - 1, 0)
 
 
 def uniform_bin_sums(
@@ -100,20 +96,6 @@ def _add_blocks(block: Callable[[int, int], Floats], size: int, n_bins: int) -> 
     return BinSums(*np.sum(in_two(part, size), axis=0))
 
 
-@compiled("FFI*")
-def _find_bins(p: Floats, edges: Floats, place: NDArray[np.int64]) -> None:
-    """Take the bin from p times the number of bins, and near an edge set it right, for it may be one off there."""
-    n_bins = len(edges) - 1
-    near = 1e-9 + 1e-15 * n_bins
-    for i in range(len(p)):
-        value = p[i]
-        j = int(value * n_bins)
-        if abs(value * n_bins - j - 0.5) > 0.5 - near:
-            j = min(j, n_bins - 1)
-            j = max(j + (1 if value > edges[j + 1] else 0) - (1 if value <= edges[j] else 0), 0)
-        place[i] = j
-
-
 @compiled("FFFFFFF*")
 def _sum_counts(
     p: Floats,
@@ -124,7 +106,10 @@ def _sum_counts(
     edges: Floats,
     sums: Floats,
 ) -> None:
-    """Add counts to the five sums of each bin, which lie side by side; bins as in `_find_bins`."""
+    """Add counts to the five sums of each bin, which lie side by side.
+
+    The bin is taken from p times the number of bins, and near an edge set right, for it may be one off there.
+    """
     n_bins = len(edges) - 1
     near = 1e-9 + 1e-15 * n_bins
     for i in range(len(p)):
@@ -146,7 +131,7 @@ def _sum_counts(
 def _sum_rows(p: Floats, labels: NDArray[np.uint8], edges: Floats, counts: NDArray[np.int64], sums: Floats) -> None:
     """Add rows to the bins: rows in the low half of `counts`, positives in its high half, p in `sums`.
 
-    Four sets of bins take turns, so that a row need not wait for the one before to be stored; bins as in `_find_bins`.
+    Four sets of bins take turns, so that a row need not wait for the one before to be stored; bins as above.
     """
     n_bins = len(edges) - 1
     near = 1e-9 + 1e-15 * n_bins

@@ -4,21 +4,23 @@ The answer is exactly that of `searchsorted(thresholds, x, side="right")`. The c
 number rises, rounding included, so a number is above every threshold of an earlier cell and below every threshold of
 a later one: only the thresholds of its own cell, mostly none or one, are compared with it.
 
-May import: NumPy, `_compiled`.
+May import: NumPy, `_compiled`, `blocks`.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant._kernels._compiled import MANY, compiled, in_two
+from calibrant._kernels._compiled import MANY, compiled
+from calibrant._kernels.blocks import slices
 
 Floats = NDArray[np.float64]
 
 
 class Grid(NamedTuple):
-    """Thresholds closed by a NaN, how many lie before each cell, origin of the grid and cells per unit."""
+    """Thresholds, how many of them lie before each cell, origin of the grid and cells per unit."""
 
     thresholds: Floats
     before: NDArray[np.int32]
@@ -26,26 +28,32 @@ class Grid(NamedTuple):
     per_unit: float
 
 
-def places(x: Floats, thresholds: Floats) -> NDArray[np.int64]:
-    """Number of thresholds (ascending, finite) at or below each x."""
-    size = len(x)
+def counter(thresholds: Floats, size: int) -> Callable[[Floats], NDArray[np.int64]]:
+    """Of about `size` numbers, block by block: how many thresholds (ascending, finite) lie at or below each."""
     if size < MANY or len(thresholds) == 0:
-        return np.searchsorted(thresholds, x, side="right")
-    flat, table, found = np.ascontiguousarray(x), grid(thresholds, size), np.empty(size, dtype=np.int64)
-    in_two(lambda first, last: count_below(flat[first:last], *table, found[first:last]), size)
-    return found
+        return lambda x: np.searchsorted(thresholds, x, side="right")
+    table = grid(thresholds, size)
+
+    def count(x: Floats) -> NDArray[np.int64]:
+        place = np.empty(len(x), dtype=np.int64)
+        count_below(np.ascontiguousarray(x), *table, place)
+        return place
+
+    return count
 
 
 def grid(thresholds: Floats, size: int) -> Grid:
     """Grid over ascending finite thresholds (one at least), for about `size` look-ups."""
     cells = 2 ** int(np.log2(min(max(8 * len(thresholds), 2**10), size, 2**20)))
     low, high = float(thresholds[0]), float(thresholds[-1])
+    inside = np.zeros(cells + 1, dtype=np.int32)
     with np.errstate(all="ignore"):
         per_unit = float(np.float64(cells / 2) / np.float64(high / 2 - low / 2))
-        scaled = (thresholds - low) * per_unit
-        cell = np.where(scaled > 0, np.minimum(scaled, cells - 1), 0).astype(np.int64)
-    before = np.concatenate(([0], np.cumsum(np.bincount(cell, minlength=cells)))).astype(np.int32)
-    return Grid(np.append(thresholds, np.nan), before, low, per_unit)
+        for at in slices(len(thresholds)):
+            scaled = (thresholds[at] - low) * per_unit
+            cell = np.where(scaled > 0, np.minimum(scaled, cells - 1), 0).astype(np.int64)
+            inside[cell[0] + 1 : cell[-1] + 2] += np.bincount(cell - cell[0]).astype(np.int32)
+    return Grid(np.ascontiguousarray(thresholds), np.cumsum(inside, dtype=np.int32), low, per_unit)
 
 
 @compiled("FFJffI*")
@@ -53,7 +61,7 @@ def count_below(
     x: Floats, thresholds: Floats, before: NDArray[np.int32], low: float, per_unit: float, place: NDArray[np.int64]
 ) -> None:
     """Write the number of thresholds <= x, for each x."""
-    last_cell = len(before) - 2
+    last_cell, size = len(before) - 2, len(thresholds)
     for i in range(len(x)):
         value = x[i]
         scaled = (value - low) * per_unit
@@ -61,7 +69,7 @@ def count_below(
         if scaled > 0:
             cell = last_cell if scaled >= last_cell else int(scaled)
         count, end = before[cell], before[cell + 1]
-        if thresholds[count] <= value:
+        if thresholds[min(count, size - 1)] <= value:
             count += 1
             while count < end:
                 middle = (count + end) // 2
@@ -69,4 +77,4 @@ def count_below(
                     count = middle + 1
                 else:
                     end = middle
-        place[i] = count
+        place[i] = min(count, size)

@@ -79,8 +79,8 @@ def _measures(
         if not np.isfinite(loss.value):
             raise InputError(f"{measure.__name__} is infinite, so it has no bootstrap; eps= would floor it.")
         means = [
-            resample.cell_means(found, weight, part + loss.value)
-            for weight, part in ((table.positives, loss.positive), (table.negatives, loss.negative))
+            resample.cell_means(found, weight, loss.everywhere(outcome) + loss.value)
+            for weight, outcome in ((table.positives, 1), (table.negatives, 0))
         ]
         return {"value": loss.value}, [resample.mean_of(*means)]
     if measure is roc_auc:

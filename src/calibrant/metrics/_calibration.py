@@ -14,13 +14,13 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Floats, Label
-from calibrant._kernels import bins, isotonic, logistic_roots, newton
+from calibrant._kernels import bins, blocks, logistic_roots, newton
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows, ClassRows
 from calibrant.data._log_odds import fit_log_odds
 from calibrant.errors import InputError
 from calibrant.metrics._inputs import binary_input, read_input
-from calibrant.metrics._scores import _one_of, bin_sums, uniform_edges
+from calibrant.metrics._scores import _one_of, bin_sums, mass_starts, pooled, uniform_edges
 
 STRATEGIES = ("uniform", "quantile", "isotonic")
 
@@ -113,25 +113,14 @@ def _curve(table: ScoreTable, n_bins: int, strategy: str) -> ReliabilityCurve:
     if strategy == "uniform":
         return _curve_of_sums(edges, bin_sums(table, edges))
     distinct = table.distinct
-    weight = distinct.positives + distinct.negatives
-    if strategy == "quantile":
-        ends = bins.quantile_bin_ends(weight, n_bins)
-    else:
-        ends = isotonic.pool_adjacent(distinct.positives, weight).ends
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    sums = bins.BinSums(
-        *(
-            np.add.reduceat(values, starts)
-            for values in (
-                weight,
-                distinct.positives,
-                weight * distinct.scores,
-                distinct.rows,
-                distinct.squared_weights,
-            )
-        )
-    )
-    return _curve_of_sums(np.concatenate([distinct.scores[:1], distinct.scores[ends]]), sums)
+    size = len(distinct.scores)
+    starts = mass_starts(distinct, n_bins) if strategy == "quantile" else pooled(distinct)[0].starts
+    sums = bins.BinSums(*blocks.sums_between(starts, size, lambda at: _columns(distinct._at(at))))
+    return _curve_of_sums(np.append(distinct.scores[0], distinct.scores[np.append(starts[1:], size) - 1]), sums)
+
+
+def _columns(part: ScoreTable) -> tuple[Floats, ...]:
+    return part.weight, part.positives, part.weight * part.scores, part.rows, part.squared_weights
 
 
 def _curve_of_sums(edges: Floats, sums: bins.BinSums) -> ReliabilityCurve:

@@ -13,44 +13,54 @@ from numpy.typing import NDArray
 from calibrant import _checks
 from calibrant._checks import Floats
 from calibrant._kernels import intervals
+from calibrant._kernels.blocks import slices
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError
-from calibrant.metrics._influence import Influence, clustered_variance, variance
-from calibrant.metrics._intervals import Gaps, Squared, gap_spreads, squared_error
+from calibrant.metrics._influence import Influence, variance, variance_of_rows
+from calibrant.metrics._intervals import Gaps, Squared, gap_spreads, squared_error, worth
 
 
 class Design(NamedTuple):
-    """The table as read and its distinct form, and the cluster of each row (None when rows are independent)."""
+    """The table as read, and the cluster of each row (None when rows are independent)."""
 
     table: ScoreTable
-    distinct: ScoreTable
     cluster: NDArray[np.int64] | None
+
+    @property
+    def distinct(self) -> ScoreTable:
+        """The table in ascending order."""
+        return self.table.distinct
+
+    @property
+    def by_score(self) -> ScoreTable:
+        """Where losses are summed, which need no order: rows as read, but rows with weights by their scores."""
+        counts_once = self.table._labels is not None and self.table._weights is None
+        return self.table if counts_once or self.cluster is not None else self.distinct
 
     def variance(self, found: Influence) -> float:
         """Squared standard error of a measure."""
         if self.cluster is None:
-            return variance(self.distinct, found)
-        rows = self.table
-        return clustered_variance(rows.weight, found.of(self.distinct, rows.scores, rows._labels), self.cluster)
+            return variance(found)
+        return variance_of_rows(self.table, found.of(self.table), self.cluster)
 
     @property
     def units(self) -> float:
         """Number of independent units, at most."""
         if self.cluster is not None:
             return float(self.cluster.max() + 1)
-        return self.table.total_weight**2 / float(self.table.squared_weights.sum())
+        return worth(self.table)
 
 
 def design_of(table: ScoreTable, groups: Any, sample_weight: Any, what: str) -> Design:
     """The design of a table of rows with a column of groups, or without."""
     if groups is None:
-        return Design(table, table.distinct, None)
+        return Design(table, None)
     if not table._in_order:
         raise InputError(
             f"{what}: groups need rows, (y_true, y_prob): a ScoreTable no longer knows whose rows it holds."
         )
-    return Design(table, table.distinct, cluster_codes(groups, sample_weight, len(table.scores)))
+    return Design(table, cluster_codes(groups, sample_weight, len(table.scores)))
 
 
 def cluster_codes(groups: Any, sample_weight: Any, n_rows: int) -> NDArray[np.int64]:
@@ -89,14 +99,15 @@ def _larger(a: intervals.Spread, b: intervals.Spread) -> intervals.Spread:
 
 def _gap_covariance(design: Design, gaps: Gaps) -> Floats:
     """Covariance of the gaps of the bins, from the sums over each cluster."""
-    rows, labels, n_bins = design.table, design.table._labels, len(gaps.gap)
-    assert design.cluster is not None
-    assert labels is not None
-    reached = np.cumsum(gaps.weight) * (1 - 1e-12)
-    mass = np.cumsum(design.distinct.weight)
-    place = np.minimum(np.searchsorted(reached, mass - design.distinct.weight, side="right"), n_bins - 1)
-    at = place[np.searchsorted(design.distinct.scores, rows.scores)]
-    residual = rows.weight * (labels - rows.scores - gaps.gap[at]) / gaps.weight[at]
-    n_clusters = int(design.cluster.max()) + 1
-    sums = np.bincount(design.cluster * n_bins + at, residual, n_clusters * n_bins).reshape(n_clusters, n_bins)
+    n_bins, cluster = len(gaps.gap), design.cluster
+    assert cluster is not None
+    n_clusters = int(cluster.max()) + 1
+    flat = np.zeros(n_clusters * n_bins)
+    for at in slices(len(cluster)):
+        rows = design.table._at(at)
+        assert rows._labels is not None
+        place = np.searchsorted(gaps.lowest[1:], rows.scores, side="right")
+        residual = rows.weight * (rows._labels - rows.scores - gaps.gap[place]) / gaps.weight[place]
+        np.add.at(flat, cluster[at] * n_bins + place, residual)
+    sums = flat.reshape(n_clusters, n_bins)
     return np.asarray(np.einsum("gi,gj->ij", sums, sums) * n_clusters / (n_clusters - 1))

@@ -86,9 +86,10 @@ def estimate(
     Notes
     -----
     Normal with the variance of the influences, on the log scale for losses and the logit scale for average precision;
-    a bootstrap takes percentiles, on at most 4,096 cells of the score, and moves them to the exact value. Cost: one
-    sort; with `n_resamples` a few passes over the cells for each resample beyond it. Source: DeLong et al. (1988),
-    eqs. 3 to 5, for the AUC; Obuchowski (1997) for groups.
+    a bootstrap takes percentiles, on at most 4,096 cells of the score, and moves them to the exact value. Cost: a few
+    passes for losses and the line of rows without weights, else one sort; with `n_resamples` one sort, and a few passes
+    over the cells for each resample. Source: DeLong et al. (1988), eqs. 3 to 5, for the AUC; Obuchowski (1997) for
+    groups.
 
     Examples
     --------
@@ -152,8 +153,8 @@ def compare(
 
     Notes
     -----
-    Normal with the variance of the differences of the influences. Cost: two sorts. Source: DeLong et al. (1988), eq. 6,
-    for the AUC.
+    Normal with the variance of the differences of the influences. Cost: a few passes for losses and the line, else two
+    sorts. Source: DeLong et al. (1988), eq. 6, for the AUC.
 
     Examples
     --------

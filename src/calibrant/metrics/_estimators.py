@@ -10,20 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant._checks import Floats
 from calibrant._kernels import intervals
 from calibrant.errors import InputError
 from calibrant.metrics import _calibration, _ranking, _scores
 from calibrant.metrics._design import Design, clustered_square
 from calibrant.metrics._influence import (
     Influence,
-    clustered_variance,
     of_auc,
     of_average_precision,
     of_brier,
     of_discrimination,
     of_line,
     of_log_loss,
+    variance_of_rows,
 )
 from calibrant.metrics._intervals import Estimate, binned_gaps, calibration_error, root
 from calibrant.metrics._parts import Part, brier_miscalibration, default_gaps, log_miscalibration, parts_of
@@ -76,13 +75,13 @@ ONE_NUMBER: dict[Callable[..., Any], Callable[..., Influence]] = {
 
 def estimate_of(measure: Any, design: Design, level: float, options: dict[str, Any]) -> Estimates:
     if measure in ONE_NUMBER:
-        found = ONE_NUMBER[measure](design.distinct, **options)
+        found = ONE_NUMBER[measure](design.by_score, **options)
         return interval_of(found, design.variance(found), level, design)
     if measure is calibration_error:
         return _calibration_error(design, level, **options)
     if measure is _scores.score_decomposition:
         return DecompositionEstimates(**_parts(design, level, **options))
-    found_line = of_line(design.distinct)
+    found_line = of_line(design.by_score)
     return CalibrationLineEstimates(
         **{name: interval_of(part, design.variance(part), level, design) for name, part in found_line.items()}
     )
@@ -98,7 +97,8 @@ def _parts(design: Design, level: float, score: str = "brier") -> dict[str, Esti
     _one_of("score", score, ("brier", "log"))
     mean = estimate_of(_scores.brier_score if score == "brier" else _scores.log_loss, design, level, {})
     assert isinstance(mean, Estimate)
-    return parts_of(design.distinct, score, mean, level, design.variance, _lost(design, score, level))
+    table = design.distinct if design.cluster is None else design.table
+    return parts_of(table, score, mean, level, design.variance, _lost(design, score, level))
 
 
 def _lost(design: Design, score: str, level: float) -> Part:
@@ -154,9 +154,9 @@ def _all_or_nothing(value: float, level: float, design: Design) -> Estimate:
 def difference_of(measure: Any, a: Design, b: Design, level: float, options: dict[str, Any]) -> Estimates:
     if measure in ONE_NUMBER:
         influence = ONE_NUMBER[measure]
-        return _pair(influence(a.distinct, **options), influence(b.distinct, **options), a, b, level)
+        return _pair(influence(a.table, **options), influence(b.table, **options), a, b, level)
     if measure is _calibration.calibration_slope_intercept:
-        lines = of_line(a.distinct), of_line(b.distinct)
+        lines = of_line(a.table), of_line(b.table)
         return CalibrationLineEstimates(
             **{name: _pair(lines[0][name], lines[1][name], a, b, level) for name in lines[0]}
         )
@@ -167,9 +167,9 @@ def _parts_apart(a: Design, b: Design, level: float, score: str = "brier") -> di
     parts = [_parts(side, level, score) for side in (a, b)]
     lost = [_lost(side, score, level) for side in (a, b)]
     chance = lost[0].chance + lost[1].chance
-    influences = [of_discrimination(side.distinct, score) for side in (a, b)]
+    influences = [of_discrimination(side.table, score) for side in (a, b)]
     loss = of_brier if score == "brier" else of_log_loss
-    made = {"score": _pair(loss(a.distinct), loss(b.distinct), a, b, level)}
+    made = {"score": _pair(loss(a.table), loss(b.table), a, b, level)}
     for place, name in ((1, "miscalibration"), (0, "discrimination")):
         both = [found[place] for found in influences]
         values = [part[name].value for part in parts]
@@ -188,22 +188,14 @@ def _pair(
     chance: float = 0.0,
     values: list[float] | None = None,
 ) -> Estimate:
-    rows = a.table
-    apart = first.of(a.distinct, a.table.scores, rows._labels) - second.of(b.distinct, b.table.scores, rows._labels)
     one, other = values or (first.value, second.value)
-    variance = paired_variance(rows.weight, apart, a.cluster) + chance
     if math.isinf(one) and math.isinf(other):
         raise InputError("compare: both forecasts have an infinite log loss; eps= floors it, brier_score is finite.")
     value = one - other
+    ours, theirs = first.of(a.table), second.of(b.table)
+    variance = variance_of_rows(a.table, lambda at: ours(at) - theirs(at), a.cluster) + chance
     half = intervals.normal_quantile(level) * math.sqrt(variance) if math.isfinite(value) else 0.0
     return Estimate(value, value - half, value + half, level, "paired differences of the rows")
-
-
-def paired_variance(weights: Floats, apart: Floats, cluster: Any) -> float:
-    """Squared standard error of a mean of row differences."""
-    if cluster is None:
-        return float(((weights * apart) ** 2).sum()) / float(weights.sum()) ** 2
-    return clustered_variance(weights, apart, cluster)
 
 
 def as_record(measure: Any, found: dict[str, Estimate]) -> Estimates:

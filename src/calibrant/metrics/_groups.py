@@ -188,7 +188,7 @@ def _evidence(name: Any, table: ScoreTable, judged: bool, margin: float, level: 
     mean = dot(table.weight, table.scores) / table.total_weight
     if not judged:
         return GroupEvidence(name, table.n_rows, table.prevalence, mean, TOO_SMALL, None, None, None)
-    found = verdict_of(Design(table, table.distinct, None), margin, level)
+    found = verdict_of(Design(table, None), margin, level)
     return GroupEvidence(
         name, table.n_rows, table.prevalence, mean, found.verdict, found.estimate, found.discrimination, found
     )

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant._checks import Floats, Label
-from calibrant._kernels import bins, intervals
+from calibrant._kernels import blocks, intervals
 from calibrant._parameters import Number
 from calibrant.data import ScoreTable
 from calibrant.errors import InputError
 from calibrant.metrics._inputs import binary_input
-from calibrant.metrics._scores import _one_of, uniform_edges
+from calibrant.metrics._scores import _one_of, mass_starts, uniform_edges
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,10 @@ def calibration_error(
 
 
 class Gaps(NamedTuple):
-    """Bins of a table: share of the weight, gap, variance of y - p, weight, rows that the weight is worth."""
+    """Bins of a table: share of the weight, gap, variance of y - p, weight, rows that the weight is worth.
+
+    Beside them the variance and the events that the probabilities expect, and the lowest score.
+    """
 
     share: Floats
     gap: Floats
@@ -141,27 +145,40 @@ class Gaps(NamedTuple):
     worth: Floats
     model: Floats
     events: Floats
+    lowest: Floats
 
 
 def binned_gaps(table: ScoreTable, edges: Floats, strategy: str = "quantile") -> Gaps:
     """Sums over the bins that hold rows; `edges` gives their number, and their place when they are of equal width."""
     distinct = table.distinct
-    weight, p = distinct.weight, distinct.scores
-    if strategy == "uniform":
-        place = bins.uniform_bin(p, edges)
-        starts = np.flatnonzero(np.concatenate([[True], np.diff(place) > 0]))
-    else:
-        ends = bins.quantile_bin_ends(weight, len(edges) - 1)
-        starts = np.concatenate([[0], ends[:-1] + 1])
-    hits, misses = distinct.positives, distinct.negatives
-    columns = (weight, hits - weight * p, hits * (1 - p) ** 2 + misses * p**2, weight * p * (1 - p), hits)
-    total, gap, square, model, events = (np.add.reduceat(column, starts) for column in columns)
-    worth = total**2 / np.add.reduceat(distinct.squared_weights, starts)
+    starts = _uniform_starts(distinct.scores, edges) if strategy == "uniform" else mass_starts(distinct, len(edges) - 1)
+    sums = blocks.sums_between(starts, len(distinct.scores), lambda at: _gap_columns(distinct._at(at)))
+    total, gap, square, model, events, squared_weights = sums
     gap, model = gap / total, model / total
     spread = np.maximum(square / total - gap**2, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.where(total > 1, spread * total / (total - 1), model)
-    return Gaps(total / total.sum(), gap, variance, total, worth, model, events)
+    lowest = distinct.scores[starts]
+    return Gaps(total / total.sum(), gap, variance, total, total**2 / squared_weights, model, events, lowest)
+
+
+def _uniform_starts(p: Floats, edges: Floats) -> NDArray[np.int64]:
+    """First of the ascending probabilities in each bin of equal width that holds any."""
+    starts = np.searchsorted(p, edges[1:-1], side="right")
+    return np.unique(np.append(0, starts[starts < len(p)]))
+
+
+def _gap_columns(part: ScoreTable) -> tuple[Floats, ...]:
+    weight, p, hits = part.weight, part.scores, part.positives
+    own = weight * p
+    square = hits * (1 - p) ** 2 + part.negatives * p**2
+    return weight, hits - own, square, own * (1 - p), hits, part.squared_weights
+
+
+def worth(table: ScoreTable) -> float:
+    """How many rows that count once the weights are worth."""
+    squares = (float(table._at(at).squared_weights.sum()) for at in blocks.slices(len(table.scores)))
+    return table.total_weight**2 / math.fsum(squares)
 
 
 class Squared(NamedTuple):

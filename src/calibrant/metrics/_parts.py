@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._checks import Floats
-from calibrant._kernels import bins, intervals, likelihood
+from calibrant._kernels import intervals, likelihood
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds
 from calibrant.metrics._influence import Influence, of_discrimination
-from calibrant.metrics._intervals import Estimate, Gaps, binned_gaps, squared_error
-from calibrant.metrics._scores import uniform_edges
+from calibrant.metrics._intervals import Estimate, Gaps, binned_gaps, squared_error, worth
+from calibrant.metrics._scores import mass_starts, uniform_edges
 
 N_BINS = 15
 Variance = Callable[[Influence], float]
@@ -47,18 +47,16 @@ def log_miscalibration(table: ScoreTable, level: float, effect: float = 1.0) -> 
 
     `effect` is how many rows of the sample are worth one independent row.
     """
-    weight, total = table.weight, table.total_weight
-    ends = bins.quantile_bin_ends(weight, N_BINS)
-    starts = np.concatenate([[0], ends[:-1] + 1])
+    total, starts = table.total_weight, mass_starts(table, N_BINS)
     if not math.isfinite(_log_sum(table)):
         return Part(math.inf, math.inf, math.inf, 0.0)
     gain, information = _gains(table, starts)
     # A bin that expects a small part of an event gains less than half a unit by chance.
     degrees = float((1 - np.exp(-6 * information)).sum())
-    worth = effect * float(table.squared_weights.sum()) / total
-    statistic = 2 * float(gain.sum()) / worth
+    unit_weight = effect * total / worth(table)
+    statistic = 2 * float(gain.sum()) / unit_weight
     low, high = intervals.noncentral_limits(statistic, degrees, level)
-    unit = worth / (2 * total)
+    unit = unit_weight / (2 * total)
     value = max(0.0, (2 * float(gain.sum()) - degrees * effect) / (2 * total))
     return Part(value, min(low * unit, value), max(high * unit, value), 2 * degrees * unit**2)
 
@@ -95,8 +93,7 @@ def parts_of(
     table: ScoreTable, score: str, mean: Estimate, level: float, variance: Variance, lost: Part
 ) -> dict[str, Estimate]:
     """Estimates of the four terms, given that of the score and the miscalibration."""
-    rate, worth = table.prevalence, table.total_weight**2 / float(table.squared_weights.sum())
-    uncertainty = _uncertainty(rate, worth, score, level)
+    uncertainty = _uncertainty(table.prevalence, worth(table), score, level)
     gained, _ = of_discrimination(table, score)
     value = uncertainty.value - mean.value + lost.value if math.isfinite(mean.value) else gained.value
     half = intervals.normal_quantile(level) * math.sqrt(variance(gained) + lost.chance)
@@ -111,9 +108,9 @@ def parts_of(
     }
 
 
-def _uncertainty(rate: float, worth: float, score: str, level: float) -> Estimate:
+def _uncertainty(rate: float, rows: float, score: str, level: float) -> Estimate:
     """The score of the base rate, over the exact binomial interval of the base rate."""
-    limits = intervals.binomial_limits(np.array([rate * worth]), np.array([worth]), level)
+    limits = intervals.binomial_limits(np.array([rate * rows]), np.array([rows]), level)
     low, high = float(limits[0][0]), float(limits[1][0])
     ends = [_entropy(low, score), _entropy(high, score)]
     top = _entropy(0.5, score) if low <= 0.5 <= high else max(ends)

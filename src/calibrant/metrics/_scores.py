@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant._checks import Floats, Label
 from calibrant._kernels import bins, isotonic, likelihood
@@ -238,11 +239,21 @@ def _groups(table: ScoreTable, method: str, edges: Floats) -> tuple[Floats, Floa
         weight = sums.weight[kept]
         return sums.sum_p[kept] / weight, sums.positives[kept] / weight, weight
     distinct = table.distinct
-    weight = distinct.positives + distinct.negatives
     if method == "distinct":
+        weight = distinct.positives + distinct.negatives
         return distinct.scores, distinct.positives / weight, weight
-    blocks = isotonic.pool_adjacent(distinct.positives, weight)
-    return blocks.values, blocks.values, np.add.reduceat(weight, blocks.starts)
+    blocks, weight = pooled(distinct)
+    return blocks.values, blocks.values, weight
+
+
+def pooled(distinct: ScoreTable) -> tuple[isotonic.Blocks, Floats]:
+    """Blocks of the isotonic fit of an ascending table, and their weights."""
+    if distinct._labels is not None:
+        blocks = isotonic.pool_rows(distinct._labels)
+        return blocks, np.diff(blocks.starts, append=len(distinct.scores)).astype(np.float64)
+    blocks = isotonic.pool_counts(distinct.positives, distinct.negatives)
+    hits, misses = (np.add.reduceat(column, blocks.starts) for column in (distinct.positives, distinct.negatives))
+    return blocks, hits + misses
 
 
 def _brier_entropy(rate: Floats) -> Floats:
@@ -270,6 +281,15 @@ def uniform_edges(n_bins: int) -> Floats:
     if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or not 1 <= n_bins <= MOST_BINS:
         raise InputError(f"n_bins must be a whole number from 1 to {MOST_BINS:,}, but it is {n_bins!r}.")
     return np.linspace(0, 1, int(n_bins) + 1)
+
+
+def mass_starts(distinct: ScoreTable, n_bins: int) -> NDArray[np.int64]:
+    """First entry of each bin of equal mass of an ascending table; equal scores stay together."""
+    if distinct._labels is not None:
+        ends = bins.quantile_row_ends(len(distinct.scores), n_bins)
+    else:
+        ends = bins.quantile_bin_ends(distinct.weight, n_bins)
+    return np.append(0, ends[:-1] + 1)
 
 
 def bin_sums(table: ScoreTable, edges: Floats) -> bins.BinSums:

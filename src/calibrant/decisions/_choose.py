@@ -274,13 +274,16 @@ def _keeps(values: Any, limit: Limit) -> Any:
 
 def _best(curve: ThresholdCurve, question: _Question, allowed: Any) -> int:
     """Index of the best allowed entry; never acting when there is none."""
-    places = np.flatnonzero(allowed)
-    if len(places) == 0:
+    if not allowed.any():
         return len(curve.thresholds) - 1
-    values = values_of(question.objective, curve, question.scale)[places]
-    values = np.nan_to_num(-values if question.objective == "cost" else values, nan=-np.inf)
-    best = np.flatnonzero(values >= values.max() - 1e-12 * max(1.0, abs(values.max())))
-    return int(places[best[0] if question.objective == "precision" else best[-1]])
+    values = values_of(question.objective, curve, question.scale)
+    if question.objective == "cost":
+        np.negative(values, out=values)
+    values[~allowed | np.isnan(values)] = -np.inf
+    most = float(values.max())
+    best = values >= most - 1e-12 * max(1.0, abs(most))
+    best &= allowed
+    return int(best.argmax()) if question.objective == "precision" else len(best) - 1 - int(best[::-1].argmax())
 
 
 def _aim(table: ScoreTable, question: _Question) -> float:
@@ -297,7 +300,8 @@ def _point(
     if certified is None:
         allowed = _allowed(curve, question.limits, question.scale)
     else:
-        allowed = np.isin(curve.thresholds, certified.thresholds)
+        allowed = np.zeros(len(curve.thresholds), dtype=bool)
+        allowed[np.searchsorted(curve.thresholds, certified.thresholds)] = True
     at = _best(curve, question, allowed)
     feasible = bool(allowed[:-1].any()) or (bool(allowed[-1]) and question.objective in ("cost", "accuracy"))
     if not feasible:

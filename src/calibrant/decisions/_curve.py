@@ -1,19 +1,21 @@
 """Every threshold at once: counts, costs and rates of acting on `p >= threshold`.
 
 One sweep over the distinct scores of a table from the highest down; the last entry, infinity, is never acting.
-May import NumPy, `calibrant.data`, `calibrant.metrics._inputs` and `calibrant.decisions._costs`.
+May import NumPy, the kernels, `calibrant.data`, `calibrant.metrics._inputs` and `calibrant.decisions._costs`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from calibrant import _checks
-from calibrant._checks import PROBABILITY_TOLERANCE, Floats, Label
+from calibrant._checks import PROBABILITY_TOLERANCE, Bytes, Floats, Label
+from calibrant._kernels._design import blocks
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import aligned, array_of, read_binary_rows
 from calibrant.decisions._costs import Costs, read_costs
@@ -178,19 +180,46 @@ def threshold_curve(
 def curve_of(table: ScoreTable, costs: Costs | None = None) -> ThresholdCurve:
     """The curve of a table, with costs that are the same for all rows."""
     distinct = table.distinct
-    tp, fp = _from_above(distinct.positives), _from_above(distinct.negatives)
+    if distinct._labels is None:
+        tp, fp = _from_above(distinct.positives), _from_above(distinct.negatives)
+    else:
+        tp, fp = _from_above(distinct._labels), np.arange(len(distinct), -1, -1, dtype=np.float64)
+        fp -= tp
     curve = ThresholdCurve(np.append(distinct.scores, np.inf), tp, fp, None, float(tp[0]), float(fp[0]))
     return curve if costs is None else with_costs(curve, costs)
+
+
+def counts_above(table: ScoreTable, thresholds: Floats) -> tuple[Floats, Floats]:
+    """True and false positives at some thresholds: what a curve says there, without the curve."""
+    distinct = table.distinct
+    place = np.searchsorted(distinct.scores, thresholds, side="left")
+    starts, back = np.unique(place, return_inverse=True)
+    inside = starts[starts < len(distinct)]
+
+    def above(sums: Any) -> Floats:
+        padded = np.append(sums, np.zeros(len(starts) - len(inside)))
+        return np.asarray(np.cumsum(padded[::-1])[::-1][back].reshape(place.shape))
+
+    if distinct._labels is None:
+        columns = (distinct.positives, distinct.negatives)
+        tp, fp = (above(np.add.reduceat(column, inside) if len(inside) else []) for column in columns)
+        return tp, fp
+    events = distinct._labels.view(bool)
+    hits = above([np.count_nonzero(events[first:last]) for first, last in pairwise([*inside, len(distinct)])])
+    return hits, len(distinct) - place - hits
 
 
 def with_costs(curve: ThresholdCurve, costs: Costs) -> ThresholdCurve:
     """The curve with the cost of all rows at each threshold."""
     base = float(costs.false_negative) * curve.total_positives + float(costs.true_negative) * curve.total_negatives
-    cost = base + float(costs.of_false_alarm) * curve.fp - float(costs.of_miss) * curve.tp
+    cost = float(costs.of_false_alarm) * curve.fp
+    cost += base
+    for at in blocks(len(cost)):
+        cost[at] -= float(costs.of_miss) * curve.tp[at]
     return ThresholdCurve(curve.thresholds, curve.tp, curve.fp, cost, curve.total_positives, curve.total_negatives)
 
 
-def _from_above(values: Floats) -> Floats:
+def _from_above(values: Bytes | Floats) -> Floats:
     """Sums of the entries from each one on, and a last 0."""
     result = np.zeros(len(values) + 1)
     np.cumsum(values[::-1], out=result[-2::-1])
@@ -263,7 +292,6 @@ def net_benefit(
     if asked.size and (asked.min() < 0 or asked.max() >= 1):
         raise InputError("thresholds must lie in [0, 1): at 1 a false alarm would cost infinitely many events.")
     table = binary_input(y_true, y_prob, sample_weight, pos_label, what="net_benefit")
-    curve = curve_of(table)
-    place = np.searchsorted(curve.thresholds, asked, side="left")
-    benefit = (curve.tp[place] - curve.fp[place] * asked / (1 - asked)) / curve.total_weight
+    tp, fp = counts_above(table, asked)
+    benefit = (tp - fp * asked / (1 - asked)) / table.total_weight
     return float(benefit) if asked.ndim == 0 else benefit

@@ -25,9 +25,11 @@ from numpy.typing import NDArray
 
 from calibrant._checks import Floats
 from calibrant._kernels import tails
+from calibrant._kernels._design import blocks
 from calibrant._parameters import Number, generator
 from calibrant.data import ScoreTable
-from calibrant.decisions._curve import curve_of
+from calibrant.data._arrays import BinaryRows
+from calibrant.decisions._curve import counts_above
 from calibrant.decisions._rates import SHARES, Cells, Scale, hits_and_trials
 from calibrant.errors import InputError
 
@@ -88,8 +90,7 @@ def _refuse(table: ScoreTable, limits: tuple[Limit, ...]) -> None:
         what = f"not for {wrong[0]!r}" if wrong else "but there is no limit"
         raise InputError(f"guarantee is for limits on {', '.join(SHARES)}, {what}. Leave it out, or change the limits.")
     distinct = table.distinct
-    counts = np.concatenate([distinct.positives, distinct.negatives])
-    if np.any(counts != np.floor(counts)):
+    if distinct._labels is None and any(np.any(count % 1) for count in (distinct.positives, distinct.negatives)):
         raise InputError("guarantee counts rows, so weights must be whole numbers. Leave guarantee or weights out.")
 
 
@@ -115,32 +116,50 @@ def _generator(random_state: Any, distinct: ScoreTable) -> np.random.Generator:
     """
     if not Number(0, whole=True).accepts(random_state):
         return generator(random_state)
-    columns = (distinct.scores, distinct.positives, distinct.negatives)
-    return np.random.default_rng([int(random_state), *(crc32(np.ascontiguousarray(c).data) for c in columns)])
+    sums = [0, 0, 0]
+    for at in blocks(len(distinct)):
+        part = distinct._at(at)
+        columns = (part.scores, part.positives, part.negatives)
+        sums = [crc32(np.ascontiguousarray(column).data, before) for column, before in zip(columns, sums)]
+    return np.random.default_rng([int(random_state), *sums])
 
 
 def _split(distinct: ScoreTable, rng: np.random.Generator) -> tuple[ScoreTable, ScoreTable]:
     """The rows in two parts at random, drawn from the counts, so that the order of the rows is nothing."""
-    counts = (distinct.positives, distinct.negatives)
-    first = [rng.binomial(np.asarray(count, dtype=np.int64), PILOT).astype(np.float64) for count in counts]
-    second = [distinct.positives - first[0], distinct.negatives - first[1]]
-    pilot, rest = _table(distinct.scores, *first), _table(distinct.scores, *second)
+    hits, misses = (_drawn(distinct, name, rng) for name in ("positives", "negatives"))
+    if distinct._labels is not None:
+        chosen = (hits + misses).astype(bool)
+        pilot, rest = _part(distinct, chosen), _part(distinct, ~chosen)
+    else:
+        pilot = _table(distinct.scores, hits, misses)
+        rest = _table(distinct.scores, distinct.positives - hits, distinct.negatives - misses)
     if len(pilot) == 0 or len(rest) == 0:
         raise InputError("There are too few rows to guarantee a limit: some are needed to choose where to test.")
     return pilot, rest
 
 
+def _drawn(distinct: ScoreTable, name: str, rng: np.random.Generator) -> Any:
+    """How many of the positives or negatives of each score are drawn into the pilot."""
+    kind = np.float64 if distinct._labels is None else np.uint8
+    parts = (np.asarray(getattr(distinct._at(at), name), dtype=np.int64) for at in blocks(len(distinct)))
+    return np.concatenate([rng.binomial(part, PILOT).astype(kind) for part in parts])
+
+
+def _part(rows: ScoreTable, chosen: NDArray[np.bool_]) -> ScoreTable:
+    assert rows._labels is not None
+    part = BinaryRows(rows.scores[chosen], rows._labels[chosen], None, (0, 1))
+    return ScoreTable._of_rows(part, ascending=True, in_order=False)
+
+
 def _table(scores: Floats, positives: Floats, negatives: Floats) -> ScoreTable:
     kept = positives + negatives > 0
-    rows = (positives + negatives)[kept]
-    return ScoreTable._of_counts(scores[kept], positives[kept], negatives[kept], rows, rows, (0, 1), ascending=True)
+    return ScoreTable._of_counts(scores[kept], positives[kept], negatives[kept], None, None, (0, 1), ascending=True)
 
 
 def _p_values(table: ScoreTable, thresholds: Floats, limits: tuple[Limit, ...], scale: Scale) -> Floats:
     """The largest p-value of `this limit is not met`, at every threshold."""
-    curve = curve_of(table)
-    place = np.searchsorted(curve.thresholds, thresholds, side="left")
-    cells = Cells(curve.tp[place], curve.fp[place], curve.fn[place], curve.tn[place])
+    tp, fp = counts_above(table, thresholds)
+    cells = Cells(tp, fp, table.total_positives - tp, table.total_negatives - fp)
     worst = np.zeros(len(thresholds))
     for limit in limits:
         hits, trials = hits_and_trials(limit.name, cells)

@@ -46,7 +46,8 @@ class Scale(NamedTuple):
 
 def cells_of(curve: ThresholdCurve, at: int) -> Cells:
     """The four outcomes at one entry of a curve."""
-    return Cells(*(np.asarray(values[at]) for values in (curve.tp, curve.fp, curve.fn, curve.tn)))
+    tp, fp = np.asarray(curve.tp[at]), np.asarray(curve.fp[at])
+    return Cells(tp, fp, np.asarray(curve.total_positives - tp), np.asarray(curve.total_negatives - fp))
 
 
 def hits_and_trials(name: str, cells: Cells) -> tuple[Floats, Floats]:

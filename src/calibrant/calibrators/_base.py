@@ -153,7 +153,8 @@ class BinaryCalibrator(Calibrator):
                 f"fit_table needs a ScoreTable, not {type(table).__name__}. Use fit(scores, y) for rows."
             )
         if self._reads == "probability":
-            table = table.with_scores(_checks.probabilities(table.scores, "table.scores"))
+            inside = _checks.probabilities(table.scores, "table.scores")
+            table = table if inside is table.scores else table.with_scores(inside)  # its order is kept
         self._fit_checked(table)
         self.classes_ = np.array(table.classes)
         self.n_features_in_ = 1

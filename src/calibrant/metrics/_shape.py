@@ -125,7 +125,8 @@ def shape_diagnosis(
     if logits == "auto":
         logits = bool(table.scores.min() < 0 or table.scores.max() > 1)
     if not logits:
-        table = table.with_scores(_checks.probabilities(table.scores, "scores"))
+        inside = _checks.probabilities(table.scores, "scores")
+        table = table if inside is table.scores else table.with_scores(inside)  # its order is kept
     _checks.both_classes(table.total_positives, table.total_negatives, "shape_diagnosis")
     distinct = table.distinct
     z = distinct.scores if logits else fit_log_odds(distinct)

@@ -91,3 +91,31 @@ def test_rows_counts_and_whole_weights_give_the_same_spline(n: int) -> None:
         other = ca.SplineCalibration().fit_table(table)
         assert other.penalty_ == first.penalty_
         np.testing.assert_allclose(other.map_(score[:100]), first.map_(score[:100]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_folds", [2, 5, 300])
+def test_rows_and_counts_give_the_same_fold_tables(n_folds: int) -> None:
+    rng = np.random.default_rng(n_folds)
+    score = rng.random(1_000)
+    y = rng.random(1_000) < score
+    tables = ca.ScoreTable.from_arrays(score, y), ca.ScoreTable.from_counts(score, y * 1.0, ~y * 1.0)
+    folds = [_cross_fit.fold_tables(table, n_folds, np.random.default_rng(3)) for table in tables]
+    seen = 0
+    for by_row, by_count in zip(*folds, strict=True):
+        for one, other in zip(by_row, by_count, strict=True):
+            for name in ("scores", "positives", "negatives", "rows", "squared_weights"):
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+            assert one.distinct is one
+        held, rest = by_row
+        assert held.n_rows + rest.n_rows == 1_000
+        assert min(held.total_positives, held.total_negatives) >= 1
+        seen += held.n_rows
+    assert seen == 1_000
+
+
+def test_parts_of_weighted_scores_keep_their_share_of_rows_and_squares() -> None:
+    table = ca.ScoreTable.from_arrays([0.1, 0.1, 0.5, 0.7, 0.7], [0, 1, 1, 0, 1], [4.0, 2.0, 3.0, 2.0, 2.0]).distinct
+    for held, rest in _cross_fit.fold_tables(table, 2, np.random.default_rng(0)):
+        for name in ("rows", "squared_weights"):
+            total = getattr(held, name).sum() + getattr(rest, name).sum()
+            assert total == pytest.approx(getattr(table, name).sum())

@@ -16,6 +16,7 @@ NEEDED: dict[str, tuple[Callable[[], object], float]] = {
     "isotonic": (ca.IsotonicCalibration, 13),
     "isotonic, smoothed": (lambda: ca.IsotonicCalibration(smoothing=1), 13),
     "isotonic, centred": (lambda: ca.IsotonicCalibration(centered=True), 13),
+    "isotonic, five folds": (lambda: ca.IsotonicCalibration(n_folds=5), 42),  # a permutation, places, a fold's rows
     "histogram": (ca.HistogramBinning, 13),
     "recursive partitioning": (ca.RecursivePartitioning, 13),
     "spline": (ca.SplineCalibration, 25),  # the log-odds

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from calibrant._checks import Floats
+from calibrant._checks import Bytes, Floats
 from calibrant._parameters import generator
 from calibrant.data import ScoreTable
+from calibrant.data._arrays import BinaryRows
 from calibrant.errors import InputError
 
 LISTED = 2**15
@@ -41,6 +42,9 @@ def fold_tables(table: ScoreTable, n_folds: int, rng: np.random.Generator) -> It
     """
     distinct = table.distinct
     _enough(distinct, n_folds)
+    if distinct._labels is not None:
+        yield from _fold_tables_of_rows(distinct, distinct._labels, n_folds, rng)
+        return
     positives = deal(distinct.positives, n_folds, rng)
     negatives = deal(distinct.negatives, n_folds, rng)
     _none_empty(positives, negatives, n_folds)
@@ -50,6 +54,24 @@ def fold_tables(table: ScoreTable, n_folds: int, rng: np.random.Generator) -> It
             _part(distinct, positives.inside(fold), negatives.inside(fold), total),
             _part(distinct, positives.outside(fold), negatives.outside(fold), total),
         )
+
+
+def _fold_tables_of_rows(
+    distinct: ScoreTable, labels: Bytes, n_folds: int, rng: np.random.Generator
+) -> Iterator[tuple[ScoreTable, ScoreTable]]:
+    """The same of rows with a score each, which are dealt whole."""
+    fold = np.empty(len(labels), dtype=np.min_scalar_type(n_folds))
+    for label in (1, 0):
+        of_class = np.flatnonzero(labels == label)
+        fold[of_class] = rng.permutation(len(of_class)) % n_folds
+    for number in range(n_folds):
+        inside = fold == number
+        parts = [(distinct.scores[kept], labels[kept]) for kept in (inside, ~inside)]
+        held, rest = (
+            ScoreTable._of_rows(BinaryRows(*part, None, distinct.classes), ascending=True, in_order=False)
+            for part in parts
+        )
+        yield held, rest
 
 
 class Dealt(NamedTuple):
@@ -116,16 +138,10 @@ def _too_few(name: str, n_folds: int) -> InputError:
 def _part(distinct: ScoreTable, positives: Floats, negatives: Floats, total: Floats) -> ScoreTable:
     weight = positives + negatives
     keep = weight > 0
-    share = weight[keep] / total[keep]
-    return ScoreTable._of_counts(
-        distinct.scores[keep],
-        positives[keep],
-        negatives[keep],
-        distinct.rows[keep] * share,
-        distinct.squared_weights[keep] * share,
-        distinct.classes,
-        ascending=True,
-    )
+    given = (vars(distinct).get("rows"), vars(distinct).get("squared_weights"))  # none where each row counts once
+    rows, squares = (None if sums is None else sums[keep] * (weight[keep] / total[keep]) for sums in given)
+    sums = distinct.scores[keep], positives[keep], negatives[keep]
+    return ScoreTable._of_counts(*sums, rows, squares, distinct.classes, ascending=True)
 
 
 def cross_fitted_table(calibrator: Any, table: ScoreTable, n_folds: int = 5, random_state: Any = 0) -> ScoreTable:

@@ -68,7 +68,7 @@ def class_query(record: Map, columns: Sequence[str], dialect: str, table: str, k
     source, steps = table, []
     for number, stage in enumerate(writer.kept, start=1):
         added = ", ".join(f"{code} AS {d.name(name)}" for name, code in stage.items())
-        steps.append(f"{d.name(f'calibrant {number}')} AS (SELECT *, {added} FROM {source})")
+        steps.append(f"{d.name(f'calibrant {number}')} AS (SELECT *, {added} FROM {source}{d.fence})")
         source = d.name(f"calibrant {number}")
     valid = f"{d.name(VALID)} = 1"
     new = [f"CASE WHEN {valid} THEN {one.code} END AS {d.name(name)}" for one, name in zip(found, new_names(record))]

@@ -51,7 +51,8 @@ class Dialect:
     """How one engine writes names, doubles and the few functions that are needed.
 
     `double` writes a constant that is read as exactly this double; `raises` tells whether a product too small for a
-    double is an error; `kinds` is a condition that the cell must meet beside being a number.
+    double is an error; `kinds` is a condition that the cell must meet beside being a number; `fence` ends a step of
+    a query, where the engine would otherwise write its columns out in every place that names them.
     """
 
     quote: str
@@ -60,6 +61,7 @@ class Dialect:
     greatest: str = "greatest"
     raises: bool = False
     kinds: str = ""
+    fence: str = ""
 
     def name(self, column: str) -> str:
         """A quoted column name."""
@@ -81,9 +83,11 @@ def _plain(value: float) -> str:
 
 DIALECTS = {
     "duckdb": Dialect('"', _with_exponent),
-    "postgres": Dialect('"', lambda value: f"'{value!r}'::float8", raises=True),
+    "postgres": Dialect('"', lambda value: f"'{value!r}'::float8", raises=True, fence=" OFFSET 0"),
     "spark": Dialect("`", lambda value: f"({value!r}D)" if value < 0 else f"{value!r}D"),
-    "sqlite": Dialect('"', _plain, least="min", greatest="max", kinds="typeof({x}) IN ('real', 'integer')"),
+    "sqlite": Dialect(
+        '"', _plain, least="min", greatest="max", kinds="typeof({x}) IN ('real', 'integer')", fence=" LIMIT -1"
+    ),
 }
 
 

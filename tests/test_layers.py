@@ -43,6 +43,7 @@ DOORS = {
         "generative/_frames.py",
         "maps/_base.py",
         "maps/_expression.py",
+        "maps/_frames.py",
     ),
     "duckdb": ("data/_engine.py",),
     "numba": ("_kernels/_compiled.py",),

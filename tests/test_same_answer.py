@@ -245,16 +245,28 @@ def test_cells_that_a_sample_asked_for_keep_every_row(make):
     assert abs(ca.log_loss(table) - ca.log_loss(y, p)) < 1e-3
 
 
-# ---------------------------------------------------------------- maps in Dask and Spark
+# ---------------------------------------------------------------- maps in frames
 
 
+def sorted_column(made, name):
+    """A column of a frame of any library as doubles, NaN where it is null, in the order of `place`."""
+    wrapped = nw.from_native(made)
+    eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
+    return np.array(eager.sort("place").get_column(name).to_list(), dtype=float)
+
+
+@every_frame
 @pytest.mark.parametrize("case", **named(BINARY))
-def test_dask_applies_every_map_in_its_parts(case):
+def test_every_map(case, make):
+    """At every score, where the map changes too; null where the map would refuse the score."""
     rows = binary_rows(case.reads)
     record = case.make().fit(rows.scores, rows.y).map_
-    frame = dask_frame({"p": rows.scores})
-    found = frame.map_partitions(lambda part: part.assign(q=record(part["p"])))
-    np.testing.assert_array_equal(found.compute()["q"], record(rows.scores))
+    scores = np.concatenate([np.unique(rows.scores), [0.0, 1.0, -0.0]])
+    refused = [None, float("nan"), *([1.1, -0.1] if record.reads == "probability" else [float("inf")])]
+    frame = make({"place": list(range(len(scores) + len(refused))), "the score": [*scores.tolist(), *refused]})
+    found = sorted_column(record.apply_frame(frame, "the score", prefix="q"), "q")
+    np.testing.assert_allclose(found[: len(scores)], record(scores), rtol=0, atol=1e-12)
+    assert np.isnan(found[len(scores) :]).all()
 
 
 @pytest.mark.slow
@@ -264,7 +276,54 @@ def test_spark_applies_every_map(case):
     record = case.make().fit(rows.scores, rows.y).map_
     scores = np.unique(rows.scores)
     frame = spark_frame({"place": range(len(scores)), "p": scores})
-    by_sql = frame.selectExpr("place", f"{record.to_sql('p', 'spark')} AS q").orderBy("place").collect()
-    made = nw.from_native(frame).with_columns(q=record.to_expr("p")).sort("place").collect()
-    for found in ([row.q for row in by_sql], made.get_column("q").to_list()):
-        np.testing.assert_allclose(found, record(scores), atol=1e-12)
+    by_sql = frame.selectExpr("place", f"{record.to_sql('p', 'spark')} AS q")
+    for made in (by_sql, nw.from_native(frame).with_columns(q=record.to_expr("p"))):
+        np.testing.assert_allclose(sorted_column(made, "q"), record(scores), atol=1e-12)
+
+
+EAGER_MORE = {
+    "pandas, another index": lambda data: pd.DataFrame(data, index=range(len(data["p"]), 0, -1)),
+    "pandas, one index for all": lambda data: pd.DataFrame(data, index=[7] * len(data["p"])),
+    "pandas, nullable": lambda data: pd.DataFrame(data).convert_dtypes(),
+    "pandas, Arrow": lambda data: pd.DataFrame(data).convert_dtypes(dtype_backend="pyarrow"),
+    "narwhals": lambda data: nw.from_native(pl.DataFrame(data)),
+}
+
+
+@pytest.mark.parametrize("make", [*EAGER.values(), *EAGER_MORE.values()], ids=[*EAGER, *EAGER_MORE])
+@pytest.mark.parametrize("scores", [[0.5, None, 0.25, 2.0], [0.5, 0.25], [1, 0], [None, float("nan")]])
+def test_an_eager_frame_goes_through_the_map_itself(make, scores):
+    record = ca.AffineLogit().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).map_
+    made = record.apply_frame(make({"p": scores}), "p")
+    found = nw.from_native(made).get_column("calibrated")
+    usable = [x is not None and 0 <= x <= 1 for x in scores]
+    assert (~found.is_null()).to_list() == usable
+    expected = record([x for x, fine in zip(scores, usable) if fine]) if any(usable) else []
+    np.testing.assert_array_equal(found.drop_nulls().to_list(), expected)
+
+
+def test_an_empty_frame_gets_an_empty_column():
+    record = ca.AffineLogit().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).map_
+    for make in EAGER.values():
+        made = nw.from_native(record.apply_frame(make({"p": np.zeros(0)}), "p"))
+        assert (made.columns, len(made)) == (["p", "calibrated"], 0)
+
+
+def test_dask_is_applied_in_its_parts_and_later():
+    """Nothing is computed until it is asked for, whatever the index; a wrong name is told at once."""
+    record = ca.AffineLogit().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).map_
+    parts = [pd.DataFrame({"p": [0.1, 0.5]}), pd.DataFrame({"p": [0.5, np.nan]})]
+    read = []
+
+    def part(place):
+        read.append(place)
+        return parts[place]
+
+    frame = dask.from_map(part, [0, 1], meta=parts[0].iloc[:0])
+    made = record.apply_frame(frame, "p")
+    assert (read, made.known_divisions, list(made.columns)) == ([], False, ["p", "calibrated"])
+    np.testing.assert_array_equal(made.compute()["calibrated"], [*record([0.1, 0.5, 0.5]), np.nan])
+    with pytest.raises(ColumnError, match="Did you mean 'p'"):
+        record.apply_frame(frame, "P")
+    with pytest.raises(ColumnError, match="'p' already"):
+        record.apply_frame(frame, "p", prefix="p")

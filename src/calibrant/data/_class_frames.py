@@ -173,7 +173,7 @@ def _faults(k: int) -> dict[str, nw.Expr]:
     scores, weight, lost = [nw.col(f"s{place}") for place in range(k)], nw.col("weight"), _lost(k)
     low, high = nw.min_horizontal(*scores), nw.max_horizontal(*scores)
     outside = (low < -PROBABILITY_TOLERANCE) | (high > 1 + PROBABILITY_TOLERANCE)
-    total = _row_sum(scores)
+    total = row_sum(scores)
     off = (total > 1 + ROW_SUM_TOLERANCE) | (total < 1 - ROW_SUM_TOLERANCE)
     flags = {
         "whole": ~lost & (weight > 0),
@@ -227,7 +227,7 @@ def _complete(rows: nw.LazyFrame[Any], k: int, codes: dict[Any, int]) -> nw.Lazy
     by_code = {code: value for value, code in codes.items()}
     member = [nw.col("label") == by_code[code] if code in by_code else nw.lit(False) for code in range(k)]
     coded = kept.select("weight", *inside, code=_first(member))
-    summed = coded.with_columns(total=_row_sum([nw.col(s) for s in places]))
+    summed = coded.with_columns(total=row_sum([nw.col(s) for s in places]))
     return summed.select("weight", "code", *(((nw.col(s) / nw.col("total")) + 0.0).alias(s) for s in places))
 
 
@@ -239,13 +239,13 @@ def _first(conditions: Sequence[nw.Expr]) -> nw.Expr:
     return nw.min_horizontal(*(nw.when(one).then(nw.lit(k)).otherwise(none) for k, one in enumerate(conditions)))
 
 
-def _row_sum(terms: list[nw.Expr]) -> nw.Expr:
+def row_sum(terms: Sequence[Any]) -> Any:
     """The sum in the order in which NumPy adds up a row: eight sums side by side, halves of more than 128 terms."""
     if len(terms) < 8:
         return reduce(add, terms)
     if len(terms) > 128:
         half = len(terms) // 16 * 8
-        return _row_sum(terms[:half]) + _row_sum(terms[half:])
+        return row_sum(terms[:half]) + row_sum(terms[half:])
     whole = len(terms) // 8 * 8
     a, b, c, d, e, f, g, h = (reduce(add, terms[lane:whole:8]) for lane in range(8))
     return reduce(add, terms[whole:], ((a + b) + (c + d)) + ((e + f) + (g + h)))

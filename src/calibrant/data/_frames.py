@@ -59,7 +59,7 @@ def _of_an_engine(values: Any, name: str, step: str) -> InputTypeError:
     return InputTypeError(
         f"{name} is a lazy {type(values).__name__}, whose rows stay in an engine. To fit or to measure let the engine "
         f"add them up: table = ScoreTable.from_frame(frame, score=..., label=...), then fit_table(table) or "
-        f"measure(table). To apply a map: to_expr(column) or apply_frame(frame, columns). Or compute it first with "
+        f"measure(table). To apply a map: apply_frame(frame, columns). Or compute it first with "
         f"{step}, if it fits into memory."
     )
 

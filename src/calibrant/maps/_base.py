@@ -145,40 +145,49 @@ class Map(ABC):
 
         return class_query(self, column, dialect, table, keep)
 
-    def apply_frame(self, frame: Any, columns: Sequence[str], *, prefix: str = "calibrated") -> Any:
-        """A frame with a column more for every class: any frame that narwhals reads, a lazy one in its engine.
+    def apply_frame(self, frame: Any, columns: str | Sequence[str], *, prefix: str = "calibrated") -> Any:
+        """The frame with the probabilities as new columns: any frame, a lazy one in its engine.
 
         Parameters
         ----------
         frame : frame
-            pandas, Polars (eager and lazy), PyArrow, DuckDB, Spark.
-        columns : list of K str
-            The columns of the scores, in the order of `classes`.
+            pandas, Polars (eager and lazy), PyArrow, DuckDB, Spark, Dask.
+        columns : str, or list of K str
+            The column of the scores of two classes; of K classes the columns, in the order of `classes`.
         prefix : str
-            The new columns are called this, `_` and the class. A row that the map would refuse has null there.
+            Two classes: the name of the new column. K classes: the new columns are called this, `_` and the class. A
+            row that the map would refuse has null there.
+
+        Notes
+        -----
+        Eager frames, and the parts of a Dask frame, go through the map itself, at the cost of a call. The others get
+        expressions: see `to_expr`.
 
         Raises
         ------
         InputError
-            The map reads one column, as most of two classes do: `to_expr` is for those.
+            A list of columns for a map that reads one, or one column for a map that reads K.
 
         Examples
         --------
         >>> import polars as pl
-        >>> from calibrant.maps import TemperatureMap
+        >>> from calibrant.maps import AffineLogitMap, TemperatureMap
         >>> frame = pl.LazyFrame({"p_a": [0.6], "p_b": [0.3], "p_c": [0.1]})
         >>> record = TemperatureMap(("a", "b", "c"), beta=0.5)
         >>> record.apply_frame(frame, ["p_a", "p_b", "p_c"]).collect()["calibrated_a"].round(4).to_list()
         [0.4727]
+        >>> AffineLogitMap(("no", "yes"), 0.5, 0.0).apply_frame(frame, "p_a").collect()["calibrated"].round(4).to_list()
+        [0.5505]
         """
-        from calibrant.maps._expression import frame_with_classes
+        from calibrant.maps._frames import frame_with_map
 
-        return frame_with_classes(self, frame, columns, prefix)
+        return frame_with_map(self, frame, columns, prefix)
 
     def to_expr(self, column: str) -> nw.Expr:
-        """The map of two classes as a narwhals expression of a column, for frames of every library, eager or lazy.
+        """The map of two classes as a narwhals expression of a column, for frames of every library but Dask.
 
-        It goes into `with_columns` of narwhals, not into that of Polars or another library, which knows no narwhals:
+        `apply_frame(frame, "p")` is shorter where the column is all that is wanted, and takes Dask too. The expression
+        goes into `with_columns` of narwhals, not into that of Polars or another library, which knows no narwhals:
         `nw.from_native(frame).with_columns(q=record.to_expr("p")).to_native()`, after `import narwhals as nw`.
 
         A score that the map would refuse gives null. Steps are a balanced tree of conditions: DuckDB and Spark take

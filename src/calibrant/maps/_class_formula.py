@@ -1,9 +1,10 @@
 """The formula of every map of K classes, once, for all languages that it is written in.
 
 A writer is that of `_formula`, with the greatest of several values; what `keep` is given is worked out once, so that
-the text grows with the parameters of the map. Invariant: as in `_formula`; the exponents of a softmax lie in [-700, 0].
+the text grows with the parameters of the map. Invariant: as in `_formula`; the exponents of a softmax lie in [-700, 0];
+what a tree compares has the bits that it has in NumPy.
 A new kind of map registers its rule with `class_formula`. May import the records of this folder, `_formula`, the limits
-of `_sql`, `calibrant._checks` and `calibrant.errors`.
+of `_sql`, `calibrant._checks`, `calibrant.data._class_frames` and `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibrant._checks import ROW_SUM_TOLERANCE, columns_in_order, shown
+from calibrant.data._class_frames import row_sum
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
 from calibrant.maps._class_records import ClassIdentityMap, LogMixtureMap, MatrixScalingMap, VectorScalingMap
@@ -22,6 +24,7 @@ from calibrant.maps._formula import Value, Writer, formula, total_of
 from calibrant.maps._prior_shift import ClassPriorShiftMap
 from calibrant.maps._records import OneVsRestMap, TemperatureMap
 from calibrant.maps._sql import HALF, LEAST_PROBABILITY, MOST_EXPONENT
+from calibrant.maps._tree import AverageMap, CorrectedMap, RowMap, TreeMap
 
 LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 
@@ -37,9 +40,7 @@ def class_probabilities(record: Map, scores: Sequence[Value], w: ClassWriter) ->
     """The map at a row of scores that it accepts."""
     if record.reads != "probability":
         return class_formula(record, [w.clip(-HALF, x, HALF) for x in scores], w)
-    inside = [w.keep(w.clip(0.0, x, 1.0), "p") for x in scores]
-    total = w.keep(w.clip(0.5, total_of(inside), 2.0), "total")
-    return class_formula(record, [w.keep(p / total, "p") for p in inside], w)
+    return class_formula(record, _divided([w.keep(w.clip(0.0, x, 1.0), "p") for x in scores], w), w)
 
 
 def row_ends(record: Map) -> tuple[float, float] | None:
@@ -125,20 +126,70 @@ def _log_mixture(record: LogMixtureMap, x: list[Value], w: ClassWriter) -> list[
     for weight, mix, part in zip(record.weights.tolist(), record.mixes.tolist(), record.maps):
         if weight > 0:
             given = [w.keep(one, "p") for one in _mixed(p, mix)]
-            weighted.append([weight * one for one in _logs(class_formula(part, given, w), w)])
+            weighted.append([weight * one for one in _logs(_of_part(part, given, w), w)])
     return _softmax([total_of(terms) for terms in zip(*weighted)], w)
 
 
 @class_formula.register
 def _prior_shift(record: ClassPriorShiftMap, x: list[Value], w: ClassWriter) -> list[Value]:
-    inner = class_formula(record.maps[0], x, w)
+    inner = _of_part(record.maps[0], x, w)
     ratio = (record.new_prior / record.train_prior).tolist()
     moved = [w.keep(share * one, "moved") for share, one in zip(ratio, inner)]
     total = w.keep(total_of(moved), "total")
     return [one / total for one in moved]
 
 
+@class_formula.register
+def _tree(record: TreeMap, x: list[Value], w: ClassWriter) -> list[Value]:
+    columns = record.leaves.T.tolist()
+    if len(record.leaves) == 1:
+        return [column[0] + 0.0 * x[0] for column in columns]  # values for every row, not numbers
+    children = record.children.astype(int).reshape(-1, len(x)).tolist()
+    goes: list[Value] = [float(leaf - len(children)) for leaf in range(len(children) + len(record.leaves))]
+    for split in reversed(range(len(children))):  # a child comes after its parent
+        point = record.split_points[split].tolist()
+        leads = [(x[k] - point[k], goes[child]) for k, child in enumerate(children[split]) if child >= 0]
+        goes[split] = w.keep(_first_of_greatest(leads, w)[1], "goes")
+    cuts = [place - 0.5 for place in range(1, len(record.leaves))]
+    return w.pick(goes[0], cuts, columns)
+
+
+def _first_of_greatest(leads: Sequence[tuple[Value, Value]], w: ClassWriter) -> tuple[Value, Value]:
+    """Of pairs (lead, where it goes) the first with the greatest lead, as balanced conditions."""
+    if len(leads) == 1:
+        return leads[0]
+    middle = len(leads) // 2
+    (left, there), (right, else_there) = _first_of_greatest(leads[:middle], w), _first_of_greatest(leads[middle:], w)
+    return w.keep(w.greatest([left, right]), "lead"), w.below(left - right, 0.0, else_there, there)
+
+
+@class_formula.register
+def _average(record: AverageMap, x: list[Value], w: ClassWriter) -> list[Value]:
+    given = _divided(x, w)
+    found = [class_formula(part, given, w) for part in record.maps]
+    return [total_of(column) / float(len(found)) for column in zip(*found)]
+
+
+@class_formula.register
+def _corrected(record: CorrectedMap, x: list[Value], w: ClassWriter) -> list[Value]:
+    given = _divided(x, w)
+    first, *factors = (_logs(class_formula(part, given, w), w) for part in record.maps)
+    share = (1 - record.shrinkage) / len(factors)
+    return _softmax([one + share * total_of(column) for one, *column in zip(first, *factors)], w)
+
+
 # ---------------------------------------------------------------- what the rules are made of
+
+
+def _of_part(part: Map, x: list[Value], w: ClassWriter) -> list[Value]:
+    """A part of a map; a tree has ties, so its rows are divided by their sum anew, as it does that itself."""
+    return class_formula(part, _divided(x, w) if isinstance(part, RowMap) else x, w)
+
+
+def _divided(p: Sequence[Value], w: ClassWriter) -> list[Value]:
+    """Rows divided by their sum, which is added up in the order of NumPy."""
+    total = w.keep(w.clip(0.5, row_sum(p), 2.0), "total")
+    return [w.keep(one / total, "p") for one in p]
 
 
 def _logs(p: Sequence[Value], w: ClassWriter) -> list[Value]:

@@ -1,8 +1,11 @@
 """A map as a narwhals expression of a column: pandas, Polars, PyArrow, DuckDB, Spark, eager or lazy.
 
+Not Dask: its `max_horizontal` joins columns anew, which then stand beside no other expression; `clip`, which it knows
+too, and `when` hold in SQL two and more copies of what is clipped, and copies of copies at every step of a formula.
+
 Steps are a balanced tree of conditions: DuckDB and Spark go down one way per row, the others work out every branch.
 K classes need columns on the way (the greatest logit, the sum of a softmax): they are added stage by stage, and
-dropped at the end. May import narwhals, `calibrant._checks`, `calibrant.maps._formula`, `_class_formula` and `_stages`.
+dropped at the end. May import narwhals, `calibrant.maps._formula`, `_class_formula` and `_stages`.
 """
 
 from __future__ import annotations
@@ -11,11 +14,8 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from calibrant._checks import shown
-from calibrant.data._columns import column_index
-from calibrant.errors import ColumnError, InputError
 from calibrant.maps._base import Map
-from calibrant.maps._class_formula import class_formula, class_probabilities, new_names, row_ends, score_names
+from calibrant.maps._class_formula import class_probabilities, row_ends
 from calibrant.maps._formula import Value, calibrated, reach, total_of
 from calibrant.maps._stages import StagedValue, Stages
 
@@ -106,21 +106,11 @@ PLAIN = _Expressions()
 OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 
 
-def frame_with_classes(record: Map, frame: Any, columns: Sequence[str], prefix: str) -> Any:
-    """The frame with a column of probabilities for every class; null in a row that the map would refuse."""
+def with_class_columns(record: Map, wrapped: Any, names: Sequence[str], new: Sequence[str]) -> Any:
+    """The lazy frame with a column for every class, in `new`; null in a row that the map would refuse."""
     import narwhals as nw
 
-    if len(record.classes) == 2 and not _takes_two_columns(record, columns):
-        raise _one_column_is_enough(record)
-    names = score_names(record, columns)
-    wrapped: Any = nw.from_native(frame)
     there = wrapped.collect_schema().names()
-    for name in names:
-        column_index(there, name, "columns")
-    new = new_names(record, prefix)
-    taken = [name for name in new if name in there]
-    if taken:
-        raise ColumnError(f"The frame has a column {taken[0]!r} already: give another prefix.")
     writer = _Columns()
     scores = [StagedValue(nw.col(name).cast(nw.Float64()), 0, writer) for name in names]
     found = class_probabilities(record, scores, writer)
@@ -129,21 +119,7 @@ def frame_with_classes(record: Map, frame: Any, columns: Sequence[str], prefix: 
         wrapped = wrapped.with_columns(**stage)
     valid = nw.col(VALID)
     wrapped = wrapped.with_columns(**{name: nw.when(valid).then(one.code) for name, one in zip(new, found)})
-    return wrapped.select(*there, *new).to_native()
-
-
-def _takes_two_columns(record: Map, columns: Any) -> bool:
-    """Whether a map of two classes is of a kind that reads a column for each of them, and has got two."""
-    known = class_formula.dispatch(type(record)) is not class_formula.dispatch(object)
-    return known and isinstance(columns, Sequence) and not isinstance(columns, str) and len(columns) == 2
-
-
-def _one_column_is_enough(record: Map) -> InputError:
-    return InputError(
-        f"apply_frame is for a column of scores per class, but this map {record.kind!r} of two classes "
-        f"({shown(record.classes)}) reads one column: import narwhals as nw, then "
-        f'nw.from_native(frame).with_columns(q=record.to_expr("p")).to_native().'
-    )
+    return wrapped.select(*there, *new)
 
 
 def _accepted(record: Map, scores: Sequence[Any]) -> Any:

@@ -7,6 +7,7 @@ May import NumPy, the kernels, `calibrant._checks` and `calibrant.data`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import Floats
 from calibrant._kernels import areas, likelihood
+from calibrant._kernels._design import blocks
 from calibrant._kernels._dot import dot
 from calibrant._parameters import Number
 from calibrant.data import ScoreTable
@@ -78,17 +80,14 @@ def expected_performance(
     (0.45, 0.75, 0.833)
     """
     p, weight = _read(y_prob, sample_weight)
-    total, hits = float(weight.sum()), weight * p
-    events = float(hits.sum())
+    total, events, brier, entropy = map(math.fsum, zip(*(_sums(*part) for part in _parts(p, weight))))
     auc = _expected_auc(p, weight) if 0 < events < total else None
-    entropy = likelihood.neg_log_likelihood_counts(p, hits, weight - hits)
-    brier = dot(hits, 1 - p)
     if threshold is None:
         return ExpectedPerformance(events / total, brier / total, entropy / total, auc)
     if not Number().accepts(threshold) and threshold not in (math.inf, -math.inf):
         raise InputError(f"expected_performance: threshold must be a number, but it is {threshold!r}.")
-    act = p >= float(threshold)
-    alerts, found = float(weight[act].sum()), float(hits[act].sum())
+    acted = ((q[q >= float(threshold)], w[q >= float(threshold)]) for q, w in _parts(p, weight))
+    alerts, found = map(math.fsum, zip(*((float(w.sum()), dot(w, q)) for q, w in acted)))
     precision = found / alerts if alerts > 0 else None
     recall = found / events if events > 0 else None
     return ExpectedPerformance(
@@ -96,24 +95,39 @@ def expected_performance(
     )
 
 
-def _expected_auc(p: Floats, weight: Floats) -> float:
+def _parts(p: Floats, weight: Floats | None) -> Iterator[tuple[Floats, Floats]]:
+    """Probabilities and weights, block by block."""
+    for at in blocks(len(p)):
+        yield p[at], np.ones(at.stop - at.start) if weight is None else weight[at]
+
+
+def _sums(p: Floats, weight: Floats) -> tuple[float, float, float, float]:
+    """Weight, events, squared error and entropy that the probabilities promise."""
+    hits = weight * p
+    entropy = likelihood.neg_log_likelihood_counts(p, hits, weight - hits)
+    return float(weight.sum()), float(hits.sum()), dot(hits, 1 - p), entropy
+
+
+def _expected_auc(p: Floats, weight: Floats | None) -> float:
     """Area under the ROC curve where each p stands for p of a positive and 1 - p of a negative row."""
-    alike = None if np.all(weight == 1) else weight
+    alike = None if weight is None or np.all(weight == 1) else weight
     rows = BinaryRows(p, np.zeros(len(p), dtype=np.uint8), alike, (0, 1))
     distinct = ScoreTable._of_rows(rows).distinct
+    if distinct._labels is not None:
+        return areas.auc(distinct.scores, 1 - distinct.scores)
     hits = distinct.scores * distinct.negatives
     return areas.auc(hits, distinct.negatives - hits)
 
 
-def _read(y_prob: Any, sample_weight: Any) -> tuple[Floats, Floats]:
+def _read(y_prob: Any, sample_weight: Any) -> tuple[Floats, Floats | None]:
     if isinstance(y_prob, ScoreTable):
         if sample_weight is not None:
             raise InputError("A ScoreTable holds its weights already: leave sample_weight out.")
-        return _checks.probabilities(y_prob.scores, "y_prob.scores"), np.asarray(y_prob.weight)
+        weight = y_prob._weights if y_prob._labels is not None else y_prob.weight
+        return _checks.probabilities(y_prob.scores, "y_prob.scores"), weight
     aligned(y_prob=y_prob, sample_weight=sample_weight)
     p = _checks.binary_scores(np.atleast_1d(array_of(y_prob, "y_prob")), "y_prob", reads="probability")
     if len(p) == 0:
         raise InputError("y_prob is empty: at least one row is needed.")
     given = None if sample_weight is None else array_of(sample_weight, "sample_weight")
-    weights = _checks.weights(given, len(p), "y_prob")
-    return p, np.ones(len(p)) if weights is None else weights
+    return p, _checks.weights(given, len(p), "y_prob")

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import Classes, Floats
-from calibrant._kernels import bins, likelihood
+from calibrant._kernels import bins, likelihood, lookup
+from calibrant._kernels._design import blocks
+from calibrant._kernels._dot import dot
 from calibrant.data import ScoreTable
 from calibrant.errors import InputError
 
@@ -67,7 +70,7 @@ class Reference:
 
     def place(self, p: Floats) -> Any:
         """Bin of each probability."""
-        return np.searchsorted(self.cuts, p, side="left")
+        return lookup.places(p, np.nextafter(self.cuts, np.inf))  # cuts at p itself are not below it
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -93,10 +96,15 @@ def reference_of(table: ScoreTable) -> Reference:
             f"The reference holds {rows:.0f} rows; at least {LEAST_ROWS} are needed to say what is usual, and some "
             f"thousand to notice small changes."
         )
-    ends = bins.quantile_bin_ends(distinct.weight, N_BINS)
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    columns = (distinct.positives, distinct.negatives, distinct.weight * p)
-    positives, negatives, sum_p = (np.add.reduceat(column, starts) for column in columns)
+    if distinct._labels is not None:
+        ends = bins.quantile_row_ends(len(p), N_BINS)
+    else:
+        ends = bins.quantile_bin_ends(distinct.weight, N_BINS)
+    sums = []
+    for at in (slice(first + 1, last + 1) for first, last in pairwise([-1, *ends])):
+        group = distinct._at(at)
+        sums.append((group.positives.sum(), group.negatives.sum(), dot(group.weight, p[at])))
+    positives, negatives, sum_p = np.array(sums).T
     return Reference(p[ends[:-1]], positives, negatives, sum_p, rows, table.classes)
 
 
@@ -169,9 +177,15 @@ def no_sums(n_bins: int) -> Sums:
 def sums_of_table(reference: Reference, table: ScoreTable, *, scores_seen: bool = False) -> Sums:
     """Sums of a labelled batch; `scores_seen` when its scores were counted before, and only labels are new."""
     p = _checks.probabilities(table.scores, "batch.scores")
+    table = table if p is table.scores else table.with_scores(p)
+    parts = (_sums_of_part(reference, table._at(at), scores_seen) for at in blocks(len(table)))
+    return sum(parts, start=no_sums(len(reference.positives)))
+
+
+def _sums_of_part(reference: Reference, table: ScoreTable, scores_seen: bool) -> Sums:
+    p, weight = table.scores, table.weight
     place, n_bins = reference.place(p), len(reference.positives)
     positives, negatives = (_binned(place, column, n_bins) for column in (table.positives, table.negatives))
-    weight = table.weight
     sum_p = _binned(place, weight * p, n_bins)
     largest = float((table.squared_weights / weight).max())
     if scores_seen:
@@ -181,9 +195,12 @@ def sums_of_table(reference: Reference, table: ScoreTable, *, scores_seen: bool 
 
 def sums_of_scores(reference: Reference, p: Floats) -> Sums:
     """Sums of a batch without labels."""
-    n_bins = len(reference.positives)
-    scored, none = _binned(reference.place(p), None, n_bins), np.zeros(n_bins)
-    return Sums(scored, none, none, none, _totals(p, np.ones(len(p))), 1.0)
+    none = np.zeros(len(reference.positives))
+    scored, totals = none, np.zeros(3)
+    for at in blocks(len(p)):
+        scored = scored + _binned(reference.place(p[at]), None, len(none))
+        totals += _totals(p[at], np.ones(at.stop - at.start))
+    return Sums(scored, none, none, none, totals, 1.0)
 
 
 def _binned(place: Any, weights: Floats | None, n_bins: int) -> Floats:

@@ -28,8 +28,9 @@ def test_rows_counts_and_weights_of_one_have_the_same_sums(n):
     assert reference.weight.sum() == n
     assert reference.sum_p.sum() == pytest.approx(p.sum(), rel=1e-12)
     place = np.searchsorted(reference.cuts, p, side="left")
-    np.testing.assert_array_equal(reference.place(p), place)
-    np.testing.assert_array_equal(reference.place(reference.cuts), np.arange(len(reference.cuts)))
+    for size in (n, 1):
+        np.testing.assert_array_equal(reference.place(size)(p), place)
+        np.testing.assert_array_equal(reference.place(size)(reference.cuts), np.arange(len(reference.cuts)))
     for found in (*(sums_of_table(reference, batch) for batch in (table, *others)), sums_of_scores(reference, p)):
         np.testing.assert_array_equal(found.scored, np.bincount(place, minlength=len(reference.positives)))
         np.testing.assert_allclose(found.totals[:2], [p.sum(), (p * (1 - p)).sum()], rtol=1e-12)

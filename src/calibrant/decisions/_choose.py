@@ -1,6 +1,6 @@
 """One threshold: the best under an objective and limits, with intervals and, if asked for, a guarantee.
 
-May import NumPy, `calibrant.data`, `calibrant.metrics._inputs` and the modules of this folder.
+May import NumPy, `calibrant.data`, `_inputs` and `_intervals` of `calibrant.metrics`, and the modules of this folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from calibrant.decisions._guarantee import Certified, Limit, certified_threshold
 from calibrant.decisions._rates import LIMITS, OBJECTIVES, Scale, cells_of, estimate_of, values_of
 from calibrant.errors import InputError, InputTypeError
 from calibrant.metrics._inputs import binary_input
-from calibrant.metrics._intervals import Estimate
+from calibrant.metrics._intervals import Estimate, worth
 
 Objective = Literal["cost", "recall", "precision", "f1", "accuracy", "youden"]
 RATES = ("recall", "precision", "false_positive_rate", "alert_rate", "accuracy", "f1")
@@ -195,8 +195,8 @@ def choose_threshold(
     _checks.both_classes(table.total_positives, table.total_negatives, "choose_threshold")
     limits = _limits(at_least, at_most)
     costs = _costs(objective, limits, false_positive, false_negative, true_positive, true_negative)
-    worth = table.total_weight / float(table.squared_weights.sum())
-    scale = Scale(table.total_weight if expected_rows is None else float(expected_rows), worth)
+    total = table.total_weight
+    scale = Scale(total if expected_rows is None else float(expected_rows), worth(table) / total)
     question = _Question(objective, limits, costs, scale, confidence)
     curve = curve_of(table) if costs is None else with_costs(curve_of(table), costs)
     certified = None

@@ -21,7 +21,7 @@ from calibrant.data._arrays import aligned, array_of
 from calibrant.errors import InputTypeError
 from calibrant.metrics._design import Design
 from calibrant.metrics._inputs import binary_input
-from calibrant.metrics._intervals import Estimate, inner_share
+from calibrant.metrics._intervals import Estimate, inner_share, worth
 from calibrant.metrics._verdict import BEYOND, TOO_FEW, WITHIN, CalibrationVerdict, verdict_of
 
 LEAST = 5.0
@@ -179,9 +179,8 @@ def _bare(table: ScoreTable) -> ScoreTable:
 
 
 def _promises_enough(table: ScoreTable) -> bool:
-    worth = table.total_weight / float(table.squared_weights.sum())
-    events = dot(table.weight, table.scores)
-    return worth * min(events, table.total_weight - events) >= LEAST
+    share = dot(table.weight, table.scores) / table.total_weight
+    return worth(table) * min(share, 1 - share) >= LEAST
 
 
 def _evidence(name: Any, table: ScoreTable, judged: bool, margin: float, level: float) -> GroupEvidence:

@@ -23,6 +23,7 @@ from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds
 from calibrant.errors import InputError
 from calibrant.metrics._inputs import binary_input
+from calibrant.metrics._intervals import worth
 from calibrant.metrics._scores import _one_of, uniform_edges
 from calibrant.metrics._shape import counted
 
@@ -160,9 +161,8 @@ def _cox(table: ScoreTable) -> CalibrationTest:
     fit = newton.fit_logistic((z,), hits, weight)
     best = 0.0 if fit.outcome == newton.SEPARABLE and not _constant(z) else fit.loss
     loss = shape.identity_loss(z, hits, weight)
-    worth = float(table.squared_weights.sum()) / table.total_weight
     degrees = 1 if _constant(z) else 2
-    statistic = max(0.0, 2 * (loss - best)) / worth
+    statistic = max(0.0, 2 * (loss - best)) * worth(table) / table.total_weight
     return CalibrationTest("cox", statistic, degrees, _chi_squared(degrees, statistic))
 
 

@@ -1,17 +1,18 @@
 """What is kept of rows: sums over bins of the probability that the reference fixed once.
 
 Sums add, so batches, sites and days can be put together in any order.
-May import NumPy, the kernels, `calibrant._checks` and `calibrant.data`.
+May import NumPy, the kernels, `calibrant._checks`, `calibrant.data` and `calibrant.metrics._intervals`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant import _checks
 from calibrant._checks import Classes, Floats
@@ -20,6 +21,7 @@ from calibrant._kernels._design import blocks
 from calibrant._kernels._dot import dot
 from calibrant.data import ScoreTable
 from calibrant.errors import InputError
+from calibrant.metrics._intervals import worth
 
 N_BINS = 50
 LEAST_ROWS = 100
@@ -68,9 +70,9 @@ class Reference:
         """What probabilities of 0 are taken for; 1 is its mirror image."""
         return 1 / (2 * float(self.weight.sum()) + 2)
 
-    def place(self, p: Floats) -> Any:
-        """Bin of each probability."""
-        return lookup.places(p, np.nextafter(self.cuts, np.inf))  # cuts at p itself are not below it
+    def place(self, size: int) -> Callable[[Floats], NDArray[np.int64]]:
+        """What says the bins of probabilities, of about `size` in all: how many cuts lie below each."""
+        return lookup.counter(np.nextafter(self.cuts, np.inf), size)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -90,7 +92,7 @@ def reference_of(table: ScoreTable) -> Reference:
     _checks.both_classes(table.total_positives, table.total_negatives, "CalibrationMonitor")
     distinct = table.distinct
     p = _checks.probabilities(distinct.scores, "reference.scores")
-    rows = table.total_weight**2 / float(table.squared_weights.sum())
+    rows = worth(table)
     if rows < LEAST_ROWS:
         raise InputError(
             f"The reference holds {rows:.0f} rows; at least {LEAST_ROWS} are needed to say what is usual, and some "
@@ -178,13 +180,13 @@ def sums_of_table(reference: Reference, table: ScoreTable, *, scores_seen: bool 
     """Sums of a labelled batch; `scores_seen` when its scores were counted before, and only labels are new."""
     p = _checks.probabilities(table.scores, "batch.scores")
     table = table if p is table.scores else table.with_scores(p)
-    parts = (_sums_of_part(reference, table._at(at), scores_seen) for at in blocks(len(table)))
-    return sum(parts, start=no_sums(len(reference.positives)))
+    place, n_bins = reference.place(len(p)), len(reference.positives)
+    parts = (_sums_of_part(place(p[at]), table._at(at), n_bins, scores_seen) for at in blocks(len(p)))
+    return sum(parts, start=no_sums(n_bins))
 
 
-def _sums_of_part(reference: Reference, table: ScoreTable, scores_seen: bool) -> Sums:
+def _sums_of_part(place: NDArray[np.int64], table: ScoreTable, n_bins: int, scores_seen: bool) -> Sums:
     p, weight = table.scores, table.weight
-    place, n_bins = reference.place(p), len(reference.positives)
     positives, negatives = (_binned(place, column, n_bins) for column in (table.positives, table.negatives))
     sum_p = _binned(place, weight * p, n_bins)
     largest = float((table.squared_weights / weight).max())
@@ -195,10 +197,10 @@ def _sums_of_part(reference: Reference, table: ScoreTable, scores_seen: bool) ->
 
 def sums_of_scores(reference: Reference, p: Floats) -> Sums:
     """Sums of a batch without labels."""
-    none = np.zeros(len(reference.positives))
+    none, place = np.zeros(len(reference.positives)), reference.place(len(p))
     scored, totals = none, np.zeros(3)
     for at in blocks(len(p)):
-        scored = scored + _binned(reference.place(p[at]), None, len(none))
+        scored = scored + _binned(place(p[at]), None, len(none))
         totals += _totals(p[at], np.ones(at.stop - at.start))
     return Sums(scored, none, none, none, totals, 1.0)
 

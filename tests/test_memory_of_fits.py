@@ -44,6 +44,19 @@ def test_a_fit_makes_no_columns_it_does_not_need(name: str) -> None:
     assert peak_of(partial(make().fit, p, (rng.random(ROWS) < p).astype(np.int64))) <= most
 
 
+def test_weights_of_both_classes_are_added_up_without_their_columns() -> None:
+    rng = np.random.default_rng(0)
+    y, weights = rng.integers(0, 2, ROWS), rng.integers(1, 4, ROWS).astype(float)
+    table = ca.ScoreTable.from_arrays(rng.random(ROWS), y, weights)
+
+    def totals() -> list[float]:
+        again = table.with_scores(table.scores)
+        return [again.total_positives, again.total_negatives]
+
+    assert totals() == [weights[y == 1].sum(), weights[y == 0].sum()]
+    assert peak_of(totals) <= 0.5
+
+
 def test_probabilities_that_are_sorted_are_not_sorted_again() -> None:
     rng = np.random.default_rng(0)
     p = rng.random(ROWS)

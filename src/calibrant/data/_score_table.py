@@ -18,6 +18,7 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import Bytes, Classes, Floats, Label
 from calibrant._kernels import areas, merging, ranking
+from calibrant._kernels._dot import weight_of
 from calibrant.data._arrays import BinaryRows, joint_classes, read_binary_rows, read_counts
 from calibrant.data._columns import MAX_DISTINCT, Columns, SummedColumns
 from calibrant.errors import InputTypeError
@@ -287,16 +288,12 @@ class ScoreTable:
     @cached_property
     def total_positives(self) -> float:
         """Weight of all positive rows."""
-        if self._labels is not None and self._weights is None:
-            return float(np.count_nonzero(self._labels))
-        return float(self.positives.sum())
+        return float(self.positives.sum()) if self._labels is None else weight_of(1, self._labels, self._weights)
 
     @cached_property
     def total_negatives(self) -> float:
         """Weight of all negative rows."""
-        if self._labels is not None and self._weights is None:
-            return float(len(self.scores) - np.count_nonzero(self._labels))
-        return float(self.negatives.sum())
+        return float(self.negatives.sum()) if self._labels is None else weight_of(0, self._labels, self._weights)
 
     @property
     def total_weight(self) -> float:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import duckdb
 import numpy as np
 import pytest
 
 import calibrant as ca
+from calibrant._kernels._design import BLOCK
 from calibrant.errors import InputError, InputTypeError
 from calibrant.maps import (
     AffineLogitMap,
@@ -306,3 +309,55 @@ def test_plausibility_of_many_classes():
 def test_too_few_values_to_test():
     with pytest.raises(InputError, match="too few different values"):
         ca.label_shift_test([0.2, 0.4] * 50, ([0, 1] * 50, [0.2, 0.4] * 50))
+
+
+def test_the_order_of_the_rows_is_nothing_to_the_label_shift_test():
+    """One direction of the covariance is empty by nature; what rounding leaves there must not be taken for evidence."""
+    rng = np.random.default_rng(5)
+    p = 1 / (1 + np.exp(-rng.normal(-1, 1.5, 4000)))
+    reference = ca.ScoreTable.from_arrays(p, (rng.random(4000) < p).astype(int))
+    for _ in range(60):
+        weight = 10.0 ** rng.uniform(-3, 9, 1000)
+        found = ca.label_shift_test(p[:1000], reference, sample_weight=weight)
+        other = ca.label_shift_test(p[999::-1], reference, sample_weight=weight[::-1])
+        assert other.statistic == pytest.approx(found.statistic, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [300, 2 * BLOCK + 77])
+def test_rows_counts_and_weights_of_one_are_one_sample(n):
+    rng = np.random.default_rng(n)
+    p = rng.beta(1, 4, n)
+    y = (rng.random(n) < p).astype(int)
+    new = np.concatenate([p[y == 1], p[y == 0][::3]])
+    references = [(y, p), ca.ScoreTable.from_counts(p, y, 1 - y), ca.ScoreTable.from_arrays(p, y, np.ones(n))]
+    for weight in (None, np.ones(len(new))):
+        for reference in references:
+            test = ca.label_shift_test(new, reference, sample_weight=weight)
+            bbse = ca.estimate_prior(new, 0.2, method="bbse", reference=reference, sample_weight=weight)
+            if weight is None and reference is references[0]:
+                first = (test.statistic, test.p_value, test.prior, bbse.prior, bbse.low, bbse.high)
+            assert (test.statistic, test.p_value, test.prior, bbse.prior, bbse.low, bbse.high) == pytest.approx(
+                first, rel=1e-9
+            )
+    assert bbse.low < y.sum() / len(new) < bbse.high
+    plain, weighted = (ca.estimate_prior(new, 0.2, sample_weight=weight) for weight in (None, np.full(len(new), 1.0)))
+    assert (weighted.prior, weighted.low, weighted.high) == pytest.approx(
+        (plain.prior, plain.low, plain.high), rel=1e-9
+    )
+
+
+def test_new_rows_are_read_block_by_block():
+    rng = np.random.default_rng(1)
+    p = rng.beta(1, 4, 400_000)
+    reference = ca.ScoreTable.from_arrays(p, rng.random(len(p)) < p).distinct
+    for bytes_a_row, call in (
+        (0, lambda: ca.label_shift_test(p, reference)),
+        (0, lambda: ca.estimate_prior(p, 0.2, method="bbse", reference=reference)),
+        (16, lambda: ca.estimate_prior(p, 0.2)),
+    ):
+        call()
+        tracemalloc.start()
+        call()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak <= bytes_a_row * len(p) + 12 * 8 * BLOCK

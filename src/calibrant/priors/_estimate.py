@@ -6,7 +6,9 @@ May import NumPy, the kernels, `calibrant._checks` and the modules of this folde
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,12 +16,13 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import Floats
 from calibrant._kernels import mixing, tails
+from calibrant._kernels._design import blocks
 from calibrant._kernels._dot import dot
 from calibrant._kernels.roots import falling_root
 from calibrant._parameters import Number
 from calibrant.errors import InputError
 from calibrant.priors._shift import class_shares, event_share
-from calibrant.priors._target import Reference, Target, read_reference, read_target
+from calibrant.priors._target import Part, Reference, Target, read_reference, read_target
 
 METHODS = ("em", "bbse")
 
@@ -114,7 +117,7 @@ def estimate_prior(
     if not Number(0, 1).accepts(confidence) or confidence in (0, 1):
         raise InputError(f"confidence must lie strictly between 0 and 1, but it is {confidence!r}.")
     target = read_target(y_prob, sample_weight)
-    train = _train_shares(train_prior, target.rows.shape[1])
+    train = _train_shares(train_prior, target.n_classes)
     if method == "em":
         found = _em_two(target, train, confidence) if len(train) == 2 else _em_many(target, train, confidence)
     elif reference is None:
@@ -144,17 +147,28 @@ class _Likelihood:
     """The log-likelihood of a share of the event: concave, known by its ratios `r = p1 / train1 - p0 / train0`."""
 
     def __init__(self, target: Target, train: Floats) -> None:
-        self.base = target.rows[:, 0] / train[0]
-        self.rise = target.rows[:, 1] / train[1] - self.base
+        self.base = (1 - target.scores) / train[0]
+        self.rise = target.scores / train[1]
+        self.rise -= self.base
         self.weights = target.weights
 
     def value(self, share: float) -> float:
         with np.errstate(divide="ignore"):
-            return dot(self.weights, np.log(self.base + share * self.rise))
+            return self._sum(lambda ratio, rise: np.log(ratio, out=ratio), share)
 
     def slope(self, share: float) -> float:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return dot(self.weights, self.rise / (self.base + share * self.rise))
+            return self._sum(lambda ratio, rise: np.divide(rise, ratio, out=ratio), share)
+
+    def _sum(self, term: Callable[[Floats, Floats], Floats], share: float) -> float:
+        """Weighted sum of a term of `base + share rise` and `rise`."""
+        total = 0.0
+        for at in blocks(len(self.base)):
+            ratio = share * self.rise[at]
+            ratio += self.base[at]
+            found = term(ratio, self.rise[at])
+            total += float(found.sum()) if self.weights is None else dot(self.weights[at], found)
+        return total
 
 
 def _em_two(target: Target, train: Floats, confidence: float) -> _Found:
@@ -172,13 +186,14 @@ def _two_shares(share: float, low: float, high: float, method: str) -> _Found:
 
 
 def _em_many(target: Target, train: Floats, confidence: float) -> _Found:
-    ratios = target.rows / train
-    scale = 1e-9 * float(target.weights.sum()) / len(train)
-    prior = mixing.mixture_weights(ratios, target.weights, np.full(len(train), scale))
+    ratios = target.scores / train
+    weights = np.ones(len(ratios)) if target.weights is None else target.weights
+    scale = 1e-9 * float(weights.sum()) / len(train)
+    prior = mixing.mixture_weights(ratios, weights, np.full(len(train), scale))
     prior = np.where(prior < 1e-8, 0.0, prior)
     prior /= prior.sum()
     scores = ratios / np.einsum("ik,k->i", ratios, prior)[:, None]
-    curvature = np.einsum("ik,i,il->kl", scores, target.weights, scores)
+    curvature = np.einsum("ik,i,il->kl", scores, weights, scores)
     error = np.sqrt(np.diag(_along_simplex(curvature)))
     return _Found(prior, *_normal_ends(prior, error, confidence), "maximum likelihood (EM), normal interval")
 
@@ -227,20 +242,25 @@ def _bbse(target: Target, reference: Reference, confidence: float) -> _Found:
 
 
 def _means(target: Target, reference: Reference) -> _Means:
-    k = target.rows.shape[1]
-    mean, covariance = _mean_and_covariance(target.rows, target.weights)
-    parts = [_mean_and_covariance(reference.rows, reference.counts[:, c]) for c in range(k)]
+    mean, covariance = _mean_and_covariance(target.parts)
+    parts = [_mean_and_covariance(partial(reference.parts, c)) for c in range(target.n_classes)]
     by_class = np.column_stack([part[0] for part in parts])
     return _Means(mean, covariance, by_class, np.stack([part[1] for part in parts]))
 
 
-def _mean_and_covariance(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def _mean_and_covariance(parts: Callable[[], Iterator[Part]]) -> tuple[Floats, Floats]:
     """The mean of rows, and the covariance of that mean."""
-    total = float(weights.sum())
-    mean = np.einsum("i,ik->k", weights, rows) / total
-    gaps = rows - mean
-    covariance = np.einsum("ik,i,il->kl", gaps, weights, gaps) / total
-    return mean, covariance / max(total - 1, 1.0)
+    sums = [np.array([dot(weights, column) for column in (np.ones_like(weights), *rows)]) for rows, weights in parts()]
+    total, *whole = np.sum(sums, axis=0)
+    mean = np.array(whole) / total
+    covariance = np.zeros((len(mean), len(mean)))
+    for rows, weights in parts():
+        gaps = rows - mean[:, None]
+        for j, gap in enumerate(gaps):
+            weighted = gap * weights
+            covariance[j, : j + 1] += [dot(weighted, other) for other in gaps[: j + 1]]
+    covariance += np.tril(covariance, -1).T
+    return mean, covariance / total / max(total - 1, 1.0)
 
 
 def _fieller(means: _Means, confidence: float) -> _Found:

@@ -5,17 +5,21 @@ May import NumPy, the kernels, `calibrant._checks` and the modules of this folde
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant._checks import Floats
-from calibrant._kernels import tails
+from calibrant._kernels import lookup, tails
 from calibrant._parameters import Number, check_parameters
 from calibrant.errors import InputError
-from calibrant.priors._target import Reference, Target, read_reference, read_target
+from calibrant.priors._target import Part, Reference, Target, read_reference, read_target
 
+EMPTY = 1e-12
+"""Share of the largest eigenvalue of the covariance below which there is no variance: shares sum to 1, so one is 0."""
 EXPECTED = 5.0
 """Rows that a cell must hold for the chi-squared distribution to be a fair one."""
 
@@ -39,6 +43,10 @@ class LabelShiftTest:
     p_value: float
     prior: Any
     plausible: bool
+
+
+_Place = Callable[[Floats], NDArray[np.int64]]
+"""From the probabilities of a block of rows, (K, m), to their cells."""
 
 
 class _Cells(NamedTuple):
@@ -96,7 +104,7 @@ def label_shift_test(y_prob: Any, reference: Any, *, n_bins: int = 10, sample_we
     """
     check_parameters("label_shift_test", {"n_bins": n_bins}, {"n_bins": Number(3, 1000, whole=True)})
     target = read_target(y_prob, sample_weight)
-    labelled = read_reference(reference, target.rows.shape[1])
+    labelled = read_reference(reference, target.n_classes)
     cells = _cells(target, labelled, n_bins)
     freedom = len(cells.target) - cells.by_class.shape[1]
     if freedom < 1:
@@ -110,32 +118,40 @@ def label_shift_test(y_prob: Any, reference: Any, *, n_bins: int = 10, sample_we
 
 
 def _cells(target: Target, reference: Reference, n_bins: int) -> _Cells:
-    place_new, place_old, size = (_by_rank if target.rows.shape[1] == 2 else _by_class)(target, reference, n_bins)
-    columns = [np.bincount(place_old, column, minlength=size) for column in reference.counts.T]
-    new = np.asarray(np.bincount(place_new, target.weights, minlength=size), dtype=np.float64)
-    q, a = _merged(new, np.column_stack(columns).astype(np.float64))
+    k = target.n_classes
+    place, size = _by_rank(target, reference, n_bins) if k == 2 else _by_class(reference)
+
+    def binned(parts: Iterator[Part]) -> Floats:
+        found = [np.bincount(place(rows), weights, minlength=size) for rows, weights in parts]
+        return np.asarray(np.sum(found, axis=0), dtype=np.float64)
+
+    q, a = _merged(binned(target.parts()), np.column_stack([binned(reference.parts(c)) for c in range(k)]))
     return _Cells(q / q.sum(), a / a.sum(axis=0), target.effective, a.sum(axis=0))
 
 
-def _by_rank(target: Target, reference: Reference, n_bins: int) -> tuple[Any, Any, int]:
-    scores, weight = reference.rows[:, 1], reference.counts.sum(axis=1)
-    order = np.argsort(scores, kind="stable")
-    reached = np.cumsum(weight[order])
-    ends = np.searchsorted(reached, np.arange(1, n_bins) * (reached[-1] / n_bins), side="left")
-    cuts = np.unique(scores[order][ends])
-    return np.searchsorted(cuts, target.rows[:, 1]), np.searchsorted(cuts, scores), len(cuts) + 1
+def _by_rank(target: Target, reference: Reference, n_bins: int) -> tuple[_Place, int]:
+    assert reference.distinct is not None
+    scores, distinct = reference.scores, reference.distinct
+    if distinct._labels is not None:
+        ends = np.ceil(np.arange(1, n_bins) * (len(scores) / n_bins)).astype(np.int64) - 1
+    else:
+        reached = np.cumsum(distinct.weight)
+        ends = np.searchsorted(reached, np.arange(1, n_bins) * (reached[-1] / n_bins), side="left")
+    cuts = np.unique(scores[ends])
+    count = lookup.counter(np.nextafter(cuts, np.inf), len(target.scores) + len(scores))
+    return lambda rows: count(rows[1]), len(cuts) + 1
 
 
-def _by_class(target: Target, reference: Reference, n_bins: int) -> tuple[Any, Any, int]:
-    k = reference.rows.shape[1]
-    top, confidence = reference.rows.argmax(axis=1), reference.rows.max(axis=1)
+def _by_class(reference: Reference) -> tuple[_Place, int]:
+    k = reference.n_classes
+    top, confidence = reference.scores.argmax(axis=1), reference.scores.max(axis=1)
     medians = np.array([np.median(confidence[top == c]) if np.any(top == c) else 0.0 for c in range(k)])
 
-    def place(rows: Floats) -> Any:
-        predicted = rows.argmax(axis=1)
-        return 2 * predicted + (rows.max(axis=1) > medians[predicted])
+    def place(rows: Floats) -> NDArray[np.int64]:
+        predicted = rows.argmax(axis=0)
+        return np.asarray(2 * predicted + (rows.max(axis=0) > medians[predicted]))
 
-    return place(target.rows), place(reference.rows), 2 * k
+    return place, 2 * k
 
 
 def _merged(q: Floats, a: Floats) -> tuple[Floats, Floats]:
@@ -157,7 +173,7 @@ def _closest(cells: _Cells) -> tuple[Floats, float]:
     prior = np.full(cells.by_class.shape[1], 1 / cells.by_class.shape[1])
     statistic = 0.0
     for _ in range(20):
-        inverse = np.asarray(np.linalg.pinv(_covariance(cells, prior), hermitian=True), dtype=np.float64)
+        inverse = np.asarray(np.linalg.pinv(_covariance(cells, prior), EMPTY, hermitian=True), dtype=np.float64)
         prior = _nearest_shares(cells, inverse)
         gap = cells.target - cells.by_class @ prior
         statistic = float(gap @ inverse @ gap)

@@ -271,11 +271,16 @@ def test_a_large_fit_in_parts():
 
 
 @pytest.mark.parametrize("n", [5, MANY + 1, SPREAD + 1])
-@pytest.mark.parametrize("kind", ["none", "one", "random"])
+@pytest.mark.parametrize("kind", ["none", "one", "random", "all", "uneven", "tiny"])
 def test_places_are_those_of_a_binary_search(n, kind):
     rng = np.random.default_rng(8)
     x = rng.normal(size=n)
-    thresholds = {"none": x[:0], "one": x[:1], "random": np.sort(x[: n // 2])}[kind]
+    if kind == "uneven":  # nearly all in one cell, and clusters within it
+        x = np.where(rng.random(n) < 0.5, x, 3 + 1e-9 * x)
+        x[0] = 1e12
+    if kind == "tiny":  # so near to each other that cells per unit overflow
+        x = rng.permutation(n) * 5e-324
+    thresholds = {"none": x[:0], "one": x[:1], "random": np.sort(x[: n // 2])}.get(kind, np.sort(x))
     count = lookup.counter(thresholds, n)
     assert_array_equal(count(x), np.searchsorted(thresholds, x, side="right"))
     beyond = np.array([-1e300, 1e300, *thresholds[:1], *thresholds[-1:]])

@@ -17,6 +17,7 @@ from calibrant._kernels._compiled import MANY, compiled
 from calibrant._kernels.blocks import slices
 
 Floats = NDArray[np.float64]
+NEAR = 8
 
 
 class Grid(NamedTuple):
@@ -33,10 +34,11 @@ def counter(thresholds: Floats, size: int) -> Callable[[Floats], NDArray[np.int6
     if size < MANY or len(thresholds) == 0:
         return lambda x: np.searchsorted(thresholds, x, side="right")
     table = grid(thresholds, size)
+    count_in = _count_among if len(thresholds) > len(table.before) else count_below
 
     def count(x: Floats) -> NDArray[np.int64]:
         place = np.empty(len(x), dtype=np.int64)
-        count_below(np.ascontiguousarray(x), *table, place)
+        count_in(np.ascontiguousarray(x), *table, place)
         return place
 
     return count
@@ -78,3 +80,41 @@ def count_below(
                 else:
                     end = middle
         place[i] = min(count, size)
+
+
+@compiled("FFJffI*")
+def _count_among(
+    x: Floats, thresholds: Floats, before: NDArray[np.int32], low: float, per_unit: float, place: NDArray[np.int64]
+) -> None:
+    """The same where cells are full: the place is guessed as if a cell were evenly filled, and first sought NEAR it.
+
+    Of many thresholds each step waits for memory; most lie beside the one before.
+    """
+    last_cell = len(before) - 2
+    for i in range(len(x)):
+        value = x[i]
+        scaled = (value - low) * per_unit
+        cell = 0
+        if scaled > 0:
+            cell = last_cell if scaled >= last_cell else int(scaled)
+        count, end = before[cell], before[cell + 1]
+        if count < end:
+            share = scaled - cell
+            guess = count + int((min(share, 0.999) if share > 0 else 0.0) * (end - count))
+            if thresholds[guess] <= value:
+                count, last = guess + 1, min(guess + NEAR, end)
+                while count < last and thresholds[count] <= value:
+                    count += 1
+                end = count if count < last else end
+            else:
+                first, end = max(guess - NEAR, count), guess
+                while end > first and thresholds[end - 1] > value:
+                    end -= 1
+                count = end if end > first else count
+        while count < end:
+            middle = (count + end) // 2
+            if thresholds[middle] <= value:
+                count = middle + 1
+            else:
+                end = middle
+        place[i] = count

@@ -38,6 +38,9 @@ CALLS = {
     "isotonic fit, 200,000 rows": "calibrant.IsotonicCalibration().fit(p, y)",
     "isotonic fit, weighted": "calibrant.IsotonicCalibration().fit(p, y, p + 1)",
     "Venn-Abers fit": "calibrant.VennAbers().fit(p, y)",
+    "Platt fit": "calibrant.PlattScaling().fit(p, y)",
+    "Platt fit, weighted": "calibrant.PlattScaling().fit(p, y, p + 1)",
+    "spline fit": "calibrant.SplineCalibration().fit(p, y)",
     "reliability curve": "calibrant.reliability_curve(y, p)",
     "ROC AUC": "calibrant.roc_auc(y, p)",
     "recursive partitioning, 3 classes": "calibrant.RecursivePartitioning().fit(numpy.stack([p, p, 3 - 2 * p]).T[:2000]"
@@ -83,7 +86,7 @@ def kernels() -> None:
     """First use of every kernel, and of calls that use several."""
     print("| kernel | cache empty | from the cache | no folder for a cache | goal |\n|---|--:|--:|--:|---|")
     for module, name in found():
-        compiling = f"k.{name}; _compiled._compile(x.function, x._signature, x._regroup)"
+        compiling = f"k.{name}; _compiled._compile(x.function, *x._how)"
         row(f"{module.removeprefix('calibrant._kernels.')}.{name}", f"import {module} as k", f"x = {compiling}")
     print("\n| first call of a process, scikit-learn not counted | | | | |\n|---|--:|--:|--:|---|")
     for task, code in CALLS.items():

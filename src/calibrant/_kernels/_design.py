@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 BLOCK = 2**15
 SAMPLE = 2**13
 """Eight times as many rows stand for all others at the start of a fit."""
+CELL = 512
+"""Rows that are added up before they are added to others."""
 FEW = 2**11
 """Rows whose quartiles are taken for those of all."""
 
@@ -161,17 +163,13 @@ def _add_up(
     centre: float,
     sums: Floats,
 ) -> None:  # pragma: no cover
-    """Add up t, t u, t u^2, s and s u, block by block, so that no sum grows much beyond what is added."""
-    size, weighted = 512, len(totals) > 0
-    weight = np.ones(size)
-    for begin in range(0, len(x), size):
-        count = min(size, len(x) - begin)
-        part, hits = x[begin : begin + count], positives[begin : begin + count]
-        if weighted:
-            weight[:count] = totals[begin : begin + count]
+    """Add up t, t u, t u^2, s and s u, cell by cell, so that no sum grows much beyond what is added."""
+    weighted = len(totals) > 0
+    for begin in range(0, len(x), CELL):
+        part, hits, weights = x[begin : begin + CELL], positives[begin : begin + CELL], totals[begin : begin + CELL]
         t_sum, tu, tuu, s_sum, su = 0.0, 0.0, 0.0, 0.0, 0.0
-        for i in range(count):
-            u, t, soft = part[i] - centre, weight[i], hits[i] * span + low
+        for i in range(len(part)):
+            u, t, soft = part[i] - centre, weights[i] if weighted else 1.0, hits[i] * span + low
             t_sum += t
             tu += t * u
             tuu += t * u * u

@@ -106,31 +106,27 @@ def _add_up(
     sums: Floats,
 ) -> None:  # pragma: no cover
     """Add up cell by cell, in loops without a branch, which run in vector registers."""
-    room, spare, weight = np.empty(CELL), np.empty(CELL), np.ones(CELL)
-    weighted = len(totals) > 0
+    room, spare, weighted = np.empty(CELL), np.empty(CELL), len(totals) > 0
     for begin in range(0, len(x), CELL):
-        count = min(CELL, len(x) - begin)
-        part, hits = x[begin : begin + count], positives[begin : begin + count]
-        if weighted:
-            weight[:count] = totals[begin : begin + count]
-        for i in range(count):
-            room[i] = -(level + slope * (part[i] - centre))
-        exponentials(room, spare)
+        part, hits, weights = x[begin : begin + CELL], positives[begin : begin + CELL], totals[begin : begin + CELL]
+        number = room[: len(part)]
+        for i in range(len(part)):
+            number[i] = -(level + slope * (part[i] - centre))
+        exponentials(number, spare)
         gap_sum, gap_u, bend_sum, bend_u_sum, bend_uu = 0.0, 0.0, 0.0, 0.0, 0.0
-        for i in range(count):
-            e, u = room[i], part[i] - centre
-            room[i] = 1.0 + e
+        for i in range(len(part)):
+            e, u, t = number[i], part[i] - centre, weights[i] if weighted else 1.0
+            number[i] = 1.0 + e
             p = 1.0 / (1.0 + e)
-            gap = weight[i] * p - (hits[i] * span + low)
-            bend = weight[i] * p * (e * p)
+            gap = t * p - (hits[i] * span + low)
+            bend = t * p * (e * p)
             bend_u = bend * u
             gap_sum += gap
             gap_u += gap * u
             bend_sum += bend
             bend_u_sum += bend_u
             bend_uu += bend_u * u
-        room[count:], weight[count:] = 1.0, 0.0
-        sums[0] += weighted_logs(room, weight, spare) if weighted else sum_of_logs(room)
+        sums[0] += weighted_logs(number, weights, spare) if weighted else sum_of_logs(number)
         sums[1] += gap_sum
         sums[2] += gap_u
         sums[3] += bend_sum
@@ -157,7 +153,7 @@ def exponentials(z: Floats, spare: Floats) -> None:  # pragma: no cover
 def sum_of_logs(numbers: Floats) -> float:  # pragma: no cover
     """Sum of log a for numbers a >= 1: of the exponents, and the logarithm of the product of the mantissas."""
     bits = numbers.view(np.int64)
-    exponents, product = np.int64(0), 1.0
+    exponents, product = 0, 1.0
     for i in range(len(numbers)):
         exponents += bits[i] >> 52
         bits[i] = (bits[i] & MANTISSA) | ONE

@@ -1,5 +1,6 @@
 """Sorted tables and ranking against the slowest ways to compute them."""
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -191,3 +192,14 @@ def test_rows_in_order_are_measured_as_their_counts(kind, n):
     precision = areas.average_precision_of_rows(labels)
     assert precision == pytest.approx(areas.average_precision(*counts), rel=1e-13)
     assert precision == pytest.approx(areas._average_precision_of_rows(labels), rel=1e-13)
+
+
+def test_weighted_rows_are_summed_where_they_lie():
+    scores, labels = rows("distinct", 400_000)
+    weights = np.random.default_rng(4).random(len(scores)) + 0.5
+    ranking.distinct_rows(scores, labels, weights)
+    tracemalloc.start()
+    ranking.distinct_rows(scores, labels, weights)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= 5 * 8 * len(scores) + 10**6

@@ -215,7 +215,17 @@ def _emit(keys: Keys, base: np.uint64, positives: Floats, negatives: Floats) -> 
 
 
 def _deal_and_sum(scores: Floats, labels: Bytes, weights: Floats) -> Distinct:
-    """Deal the rows into buckets of ascending scores that fit the cache, sort an index in each, and sum.
+    ordered, signed = _order_signed(scores, labels, weights)
+    size = _count_distinct(ordered)
+    negatives, rows, squared_weights = np.empty((3, size))
+    _sum_signed(ordered, signed, negatives, rows, squared_weights)
+    if size < len(ordered):
+        ordered, signed = ordered[:size].copy(), signed[:size].copy()
+    return Distinct(ordered, signed, negatives, rows, squared_weights)
+
+
+def _order_signed(scores: Floats, labels: Bytes, weights: Floats) -> tuple[Floats, Floats]:
+    """Deal the rows into buckets of ascending scores that fit the cache, and sort an index in each.
 
     A weight goes with the sign of its label. Sorting one index of all rows would wait for memory at every step.
     """
@@ -240,9 +250,7 @@ def _deal_and_sum(scores: Floats, labels: Bytes, weights: Floats) -> Distinct:
     in_two(deal, size)
     half = int(np.searchsorted(starts, len(dealt) // 2))
     side_by_side([partial(sort, 0, half), partial(sort, half, len(starts) - 1)])
-    table = Distinct(*np.empty((5, _count_distinct(dealt))))
-    _sum_signed(dealt, signed, *table)
-    return table
+    return dealt, signed
 
 
 def _choose_buckets(scores: Floats, weights: Floats, splitters: Floats) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -293,16 +301,9 @@ def _count_distinct(ordered: Floats) -> int:
     return count
 
 
-@compiled("FFF*F*F*F*F*")
-def _sum_signed(
-    ordered: Floats,
-    signed: Floats,
-    scores: Floats,
-    positives: Floats,
-    negatives: Floats,
-    rows: Floats,
-    squared_weights: Floats,
-) -> None:
+@compiled("F*F*F*F*F*")
+def _sum_signed(ordered: Floats, signed: Floats, negatives: Floats, rows: Floats, squared_weights: Floats) -> None:
+    """Sum rows in order into one entry for each distinct score; scores and positives are written over the rows."""
     at, before = -1, np.nan
     hits, misses, count, squares = 0.0, 0.0, 0.0, 0.0
     for i in range(len(ordered)):
@@ -314,8 +315,8 @@ def _sum_signed(
         misses = misses * kept + max(-weight, 0.0)
         count = count * kept + 1.0
         squares = squares * kept + weight * weight
-        scores[at] = score
-        positives[at] = hits
+        ordered[at] = score
+        signed[at] = hits
         negatives[at] = misses
         rows[at] = count
         squared_weights[at] = squares

@@ -129,6 +129,14 @@ def test_average_precision_moves_with_each_row_as_by_definition(digits):
     assert math.log(odds) == pytest.approx(Z * error / (value * (1 - value)), rel=1e-9)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_floor_is_that_of_each_row(weighted):
+    y, p, _ = sample()
+    w = np.random.default_rng(1).exponential(size=N) if weighted else None
+    lost = -np.log(np.maximum(np.where(y == 1, p, 1 - p), 0.05))
+    assert ca.log_loss(y, p, sample_weight=w, eps=0.05) == pytest.approx(np.average(lost, weights=w), rel=1e-12)
+
+
 BYTES = {
     "compare, brier_score": (lambda y, p, q: ca.compare(ca.brier_score, y, p, q), 4),
     "compare, log_loss": (lambda y, p, q: ca.compare(ca.log_loss, y, p, q), 4),
@@ -142,6 +150,8 @@ BYTES = {
     "score_decomposition": (lambda y, p, q: ca.score_decomposition(y, p), 13),
     "reliability_curve": (lambda y, p, q: ca.reliability_curve(y, p, strategy="isotonic"), 13),
     "average_precision": (lambda y, p, q: ca.average_precision(y, p), 12),
+    "score_decomposition, log": (lambda y, p, q: ca.estimate(ca.score_decomposition, y, p, score="log"), 22),
+    "log_loss, floored": (lambda y, p, q: ca.log_loss(y, p, eps=1e-6), 3),
     "roc_curve": (lambda y, p, q: ca.roc_curve(y, p), 36),
 }
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._checks import Floats
-from calibrant._kernels import intervals, likelihood
+from calibrant._kernels import blocks, intervals, likelihood
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds
 from calibrant.metrics._influence import Influence, of_discrimination
 from calibrant.metrics._intervals import Estimate, Gaps, binned_gaps, squared_error, worth
-from calibrant.metrics._scores import mass_starts, uniform_edges
+from calibrant.metrics._scores import log_loss, mass_starts, uniform_edges
 
 N_BINS = 15
 Variance = Callable[[Influence], float]
@@ -48,7 +48,7 @@ def log_miscalibration(table: ScoreTable, level: float, effect: float = 1.0) -> 
     `effect` is how many rows of the sample are worth one independent row.
     """
     total, starts = table.total_weight, mass_starts(table, N_BINS)
-    if not math.isfinite(_log_sum(table)):
+    if not math.isfinite(log_loss(table)):
         return Part(math.inf, math.inf, math.inf, 0.0)
     gain, information = _gains(table, starts)
     # A bin that expects a small part of an event gains less than half a unit by chance.
@@ -61,32 +61,45 @@ def log_miscalibration(table: ScoreTable, level: float, effect: float = 1.0) -> 
     return Part(value, min(low * unit, value), max(high * unit, value), 2 * degrees * unit**2)
 
 
-def _log_sum(table: ScoreTable) -> float:
-    return likelihood.neg_log_likelihood_counts(table.scores, table.positives, table.negatives)
-
-
 def _gains(table: ScoreTable, starts: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Gain in log-likelihood of the best shift in each bin, and the information of the shift at no shift."""
-    z, weight, hits = fit_log_odds(table), table.weight, table.positives
-    lengths = np.diff(np.append(starts, len(z)))
-    total, events = np.add.reduceat(weight, starts), np.add.reduceat(hits, starts)
+    z, none = fit_log_odds(table), np.zeros(len(starts))
+    total, events = _bin_sums(table, z, starts, none, lambda part, _: (part.weight, part.positives))
     inner = (events > 0) & (events < total)
-    at, information = np.zeros(len(starts)), np.zeros(len(starts))
+    at, information = none, none
     for step in range(60):
-        p = likelihood.expit(z + np.repeat(at, lengths))
-        gap = events - np.add.reduceat(weight * p, starts)
-        bend = np.add.reduceat(weight * p * (1 - p), starts)
+        expected, bend = _bin_sums(table, z, starts, at, _moments)
         if step == 0:
             information = bend
         with np.errstate(divide="ignore", invalid="ignore"):
-            move = np.where(inner & (bend > 0), np.clip(gap / bend, -1.0, 1.0), 0.0)
+            move = np.where(inner & (bend > 0), np.clip((events - expected) / bend, -1.0, 1.0), 0.0)
         at = at + move
         if np.all(np.abs(move) < 1e-9):
             break
-    before = np.add.reduceat(weight * np.logaddexp(0, z) - hits * z, starts)
-    moved = z + np.repeat(at, lengths)
-    after = np.add.reduceat(weight * np.logaddexp(0, moved) - hits * moved, starts)
+    before, after = (_bin_sums(table, z, starts, shift, _losses)[0] for shift in (none, at))
     return np.maximum(before - np.where(inner, after, 0.0), 0.0), information
+
+
+def _bin_sums(
+    table: ScoreTable, z: Floats, starts: NDArray[np.int64], shift: Floats, columns: Callable[..., tuple[Floats, ...]]
+) -> Floats:
+    """Sums over the bins of columns of a block of the table and of its log-odds, shifted bin by bin."""
+    ends = np.append(starts, len(z))
+
+    def block(at: slice) -> tuple[Floats, ...]:
+        return columns(table._at(at), z[at] + np.repeat(shift, np.diff(np.clip(ends, at.start, at.stop))))
+
+    return blocks.sums_between(starts, len(z), block)
+
+
+def _moments(part: ScoreTable, z: Floats) -> tuple[Floats, ...]:
+    p = likelihood.expit(z)
+    expected = part.weight * p
+    return expected, expected * (1 - p)
+
+
+def _losses(part: ScoreTable, z: Floats) -> tuple[Floats, ...]:
+    return (part.weight * np.logaddexp(0, z) - part.positives * z,)
 
 
 def parts_of(

@@ -6,6 +6,7 @@ May import NumPy, the kernels and `calibrant.metrics._inputs`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 from calibrant._checks import Floats, Label
 from calibrant._kernels import bins, isotonic, likelihood
+from calibrant._kernels._dot import dot
+from calibrant._kernels.blocks import slices
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import ClassRows
 from calibrant.errors import InputError
@@ -129,8 +132,13 @@ def log_loss(
         return (
             float(read.reduce(likelihood.neg_log_likelihood, likelihood.neg_log_likelihood_counts)) / read.total_weight
         )
-    p = np.concatenate([read.scores, 1 - read.scores])
-    return _mean_log(p, np.concatenate([read.positives, read.negatives]), eps)
+    sums = (_floored_sum(read._at(at), float(eps)) for at in slices(len(read.scores)))
+    return math.fsum(sums) / read.total_weight + 0.0
+
+
+def _floored_sum(part: ScoreTable, eps: float) -> float:
+    happened, did_not = (-np.log(np.maximum(p, eps)) for p in (part.scores, 1 - part.scores))
+    return dot(part.positives, happened) + dot(part.negatives, did_not)
 
 
 def _mean_log(chosen: Floats, weights: Floats, eps: float | None) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as ca
-from calibrant.calibrators._logistic import fit_line
+from calibrant.calibrators._logistic import likelihood_of
 from calibrant.data._log_odds import fit_log_odds
 
 ROWS = [(0.1, 0), (0.3, 1), (0.3, 0), (0.6, 0), (0.8, 1), (0.9, 1), (0.95, 1), (0.2, 0)]
@@ -27,7 +27,7 @@ def test_every_station_says_the_same(loans, tmp_path):
     assert table.distinct.scores.tolist() == sorted({p for p, _ in ROWS})
 
     fitted = ca.AffineLogit().fit_table(table)
-    kernel = fit_line(table.with_scores(fit_log_odds(table)), None)
+    kernel = likelihood_of(table).fit(fit_log_odds(table))
     assert (fitted.intercept_, fitted.slope_) == tuple(kernel.coefficients)
     by_hand = ca.AffineLogit().fit([p for p, _ in ROWS], [y for _, y in ROWS])
     assert by_hand.map_.slope == pytest.approx(fitted.slope_, abs=1e-12)

@@ -241,3 +241,17 @@ def test_shift_solves_its_equation(rate, kind, weighted):
     slack = 1e-12 * rate * total
     assert short <= slack
     assert long >= -slack
+
+
+def test_a_line_far_out_beside_heavy_rows():
+    """The loss is small beside its straight part, whose rounding must not hide it."""
+    rng = np.random.default_rng(9)
+    x, totals = rng.normal(size=1000), 10.0 ** rng.uniform(-12, 12, 1000)
+    above = x > 0.3
+    hits, misses = totals[above].sum(), totals[~above].sum()
+    soft = totals * np.where(above, (hits + 1) / (hits + 2), 1 / (misses + 2))
+    fit = newton.fit_logistic((x,), soft, totals)
+    assert fit.converged
+    beta, loss = exact_fit((x,), soft, totals, start=fit.coefficients)
+    assert_allclose(fit.coefficients, beta, rtol=1e-9)
+    assert_allclose(fit.loss, loss, rtol=1e-7)

@@ -172,12 +172,12 @@ def _pass_of_one_column(rows: Rows, deviation: float, gamma: Floats) -> _At:
 
 def _pass(rows: Rows, deviations: Floats, gamma: Floats) -> _At:
     """One pass over the rows: loss, gradient and curvature in standard units."""
-    if len(gamma) == 2:
-        return _pass_of_one_column(rows, float(deviations[0]), gamma)
     width, (low, high) = len(gamma), rows.targets
     scale = np.concatenate(([1.0], 1.0 / deviations))
     slopes = gamma * scale
     wide = abs(slopes[0]) + float(np.abs(slopes[1:]) @ rows.columns.reach) > 700.0
+    if width == 2 and not wide:  # far out its straight part would hide the rest of the loss
+        return _pass_of_one_column(rows, float(deviations[0]), gamma)
     # Sums of p u less those of s u, known already, lose no digits that matter unless a row lies far out.
     near = not wide and bool(np.all(rows.columns.reach <= 100.0 * rows.columns.bulk))
     loss = 0.0 if wide else dot(slopes, rows.moments[0] - rows.cross)

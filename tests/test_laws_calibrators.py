@@ -485,3 +485,17 @@ def test_probabilities_next_to_zero_and_one_are_read(case: Binary) -> None:
         fitted = case.make().fit(p, y)
     assert Map.from_dict(fitted.map_.to_dict()) == fitted.map_
     assert np.isfinite(fitted.map_(np.array([0.0, 5e-324, 1e-250, 0.5, 1.0]))).all()
+
+
+def test_of_two_scores_rounding_does_not_choose_the_beta_map():
+    """One logarithm fits two scores as well as the other; which is taken does not depend on how rows are given."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        p = rng.choice([0.2, 0.7], 200)
+        y = rng.random(200) < np.where(p > 0.5, 0.45, 0.2)
+        rows = ca.ScoreTable.from_arrays(p, y)
+        tables = [rows.distinct, *(ca.ScoreTable.from_arrays(p, y, np.full(200, weight)) for weight in (1.0, 3.0))]
+        first = quiet(lambda: ca.BetaCalibration().fit_table(rows))  # noqa: B023
+        for table in tables:
+            other = quiet(lambda: ca.BetaCalibration().fit_table(table))  # noqa: B023
+            np.testing.assert_allclose(other.map_(0.95), first.map_(0.95), rtol=1e-7)

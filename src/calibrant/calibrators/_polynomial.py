@@ -21,12 +21,16 @@ from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds, fit_probabilities, inner_ends, log_odds_ends
 from calibrant.maps import BetaMap, QuadraticLogitMap
 
+TIE = 1e-12
+"""Losses that differ by less, as a share, differ by rounding: two scores are fitted alike by either slope."""
+
 
 def best_rising(fits: list[tuple[newton.LogisticFit, Floats]]) -> Floats:
-    """Of fits with one slope, and the coefficients each stands for, the likeliest with a slope of at least 0."""
+    """Of fits with one slope, and the coefficients each stands for, the first of the likeliest with a slope >= 0."""
     allowed = [(fit.loss, k) for k, (fit, _) in enumerate(fits) if fit.outcome == newton.OK]
     rising = [(loss, k) for loss, k in allowed if len(fits[k][0].coefficients) == 1 or fits[k][0].coefficients[1] >= 0]
-    return fits[min(rising)[1]][1]
+    most = min(loss for loss, _ in rising) * (1 + TIE)
+    return fits[next(k for loss, k in rising if loss <= most)][1]
 
 
 class QuadraticLogit(BinaryCalibrator):

@@ -668,6 +668,14 @@ def test_a_spread_that_no_curvature_fits():
         assert np.isfinite(ca.AutoCalibrator(from_logits=True).fit(z * far, y).map_(z * far)).all()
 
 
+def test_margins_whose_distances_no_curvature_fits():
+    rng = np.random.default_rng(0)
+    z, y = np.append(5e-324 * np.arange(200), rng.normal(size=200)), rng.integers(0, 2, 400)
+    found = ca.SplineCalibration(from_logits=True).fit(z, y).map_
+    assert np.diff(found.knots).min() > 1e-30
+    assert np.isfinite(found(z)).all()
+
+
 MARGINS = [
     ca.PlattScaling(target_correction=False),
     ca.AffineLogit(from_logits=True),

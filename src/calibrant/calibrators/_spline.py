@@ -28,6 +28,8 @@ from calibrant.maps import SplineMap
 MOST_CELLS = 4096
 BLOCK = 2**15
 FARTHEST_UNIT = 1e100
+CLOSEST_KNOTS = 1e-30
+"""Of knots as close as this, in standard units, one stands for all: the roughness between them has no float."""
 PULL = 20.0
 PULL_POINTS = 20
 PENALTIES = 10.0 ** np.arange(-1.0, 7.0)
@@ -244,7 +246,8 @@ def _knots(cells: Cells, most: int) -> Floats:
     edge = min(0.5 / number, max(5 / total, 0.002))
     levels = np.linspace(edge, 1 - edge, number) * total
     place = np.searchsorted(np.cumsum(cells.weight), levels)
-    return np.unique(cells.z[np.minimum(place, len(cells.z) - 1)])
+    knots = np.unique(cells.z[np.minimum(place, len(cells.z) - 1)])
+    return knots[np.diff(knots, prepend=-np.inf) > CLOSEST_KNOTS]
 
 
 def _pull(cells: Cells, unit: float) -> Cells:

@@ -4,17 +4,35 @@ May import: NumPy.
 """
 
 from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Owner = TypeVar("Owner")
 BLOCK = 2**14
 
 
 def slices(last: int, first: int = 0) -> list[slice]:
     """Slices of at most BLOCK entries from the first up to the last."""
     return [slice(begin, min(begin + BLOCK, last)) for begin in range(first, last, BLOCK)]
+
+
+def by_block(method: Callable[[Owner, Floats], Floats]) -> Callable[[Owner, Floats], Floats]:
+    """A method that turns a column into another, entry by entry, made to hold no more than a block on its way."""
+
+    @wraps(method)
+    def whole(owner: Owner, column: Floats) -> Floats:
+        if len(column) <= BLOCK:
+            return method(owner, column)
+        result = np.empty(len(column))
+        for at in slices(len(column)):
+            result[at] = method(owner, column[at])
+        return result
+
+    return whole
 
 
 def sums_between(starts: NDArray[np.int64], size: int, columns: Callable[[slice], Sequence[Floats]]) -> Floats:

@@ -46,7 +46,7 @@ def counter(thresholds: Floats, size: int) -> Callable[[Floats], NDArray[np.int6
 
 def grid(thresholds: Floats, size: int) -> Grid:
     """Grid over ascending finite thresholds (one at least), for about `size` look-ups."""
-    cells = 2 ** int(np.log2(min(max(8 * len(thresholds), 2**10), size, 2**20)))
+    cells = 2 ** int(np.log2(min(max(8 * len(thresholds), 2**10), size, 2**22)))
     low, high = float(thresholds[0]), float(thresholds[-1])
     inside = np.zeros(cells + 1, dtype=np.int32)
     with np.errstate(all="ignore"):

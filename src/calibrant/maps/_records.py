@@ -12,6 +12,7 @@ import numpy as np
 
 from calibrant._checks import Floats
 from calibrant._kernels import isotonic, likelihood, softmax
+from calibrant._kernels.blocks import by_block
 from calibrant.data._log_odds import class_log_odds
 from calibrant.errors import InputError
 from calibrant.maps._base import BinaryMap, ClassMap, Map, flag, number, parts, vector
@@ -55,6 +56,7 @@ class PlattMap(BinaryMap):
     def reads(self) -> str:
         return "score"
 
+    @by_block
     def _apply(self, scores: Floats) -> Floats:
         with np.errstate(over="ignore"):
             return likelihood.expit(self.intercept + self.slope * scores)
@@ -79,6 +81,7 @@ class AffineLogitMap(BinaryMap):
     def reads(self) -> str:
         return "logit" if self.from_logits else "probability"
 
+    @by_block
     def _apply(self, scores: Floats) -> Floats:
         z = read_log_odds(scores, self.from_logits, self.lowest, self.highest)
         with np.errstate(over="ignore"):
@@ -199,6 +202,7 @@ class _BinaryTemperature(BinaryMap):
     def reads(self) -> str:
         return self.record.reads
 
+    @by_block
     def _apply(self, scores: Floats) -> Floats:
         z = read_log_odds(scores, self.record.from_logits, self.record.lowest, self.record.highest)
         with np.errstate(over="ignore"):

@@ -13,6 +13,7 @@ import numpy as np
 
 from calibrant._checks import Floats
 from calibrant._kernels import likelihood, softmax, spline
+from calibrant._kernels.blocks import by_block
 from calibrant.errors import InputError
 from calibrant.maps._base import BinaryMap, flag, number, vector
 from calibrant.maps._fields import refuse_overflow, refuse_reversed
@@ -45,6 +46,7 @@ class QuadraticLogitMap(BinaryMap):
     def reads(self) -> str:
         return "logit" if self.from_logits else "probability"
 
+    @by_block
     def _apply(self, scores: Floats) -> Floats:
         z = read_log_odds(scores, self.from_logits, self.lowest, self.highest)
         inside = np.clip(z, self.low, self.high)
@@ -69,6 +71,7 @@ class BetaMap(BinaryMap):
     def reads(self) -> str:
         return "probability"
 
+    @by_block
     def _apply(self, scores: Floats) -> Floats:
         with np.errstate(over="ignore"):
             one = np.maximum(softmax.log_floored(scores), self.least)
@@ -106,6 +109,7 @@ class SplineMap(BinaryMap):
     def reads(self) -> str:
         return "logit" if self.from_logits else "probability"
 
+    @by_block
     def _apply(self, scores: Floats) -> Floats:
         z = read_log_odds(scores, self.from_logits, self.lowest, self.highest)
         with np.errstate(over="ignore"):

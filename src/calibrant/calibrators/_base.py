@@ -38,7 +38,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     n_features_in_: int
 
     def _check_parameters(self) -> None:
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+        check_parameters(type(self).__name__, vars(self), self._rules)
 
     def _fitted_map(self) -> Map:
         if not hasattr(self, "map_"):

@@ -156,7 +156,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         -------
         self
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+        check_parameters(type(self).__name__, vars(self), self._rules)
         X, labels, weights = self._read_rows(X, y, sample_weight)
         forget(self)
         _check_feature_names(self, X, reset=True)

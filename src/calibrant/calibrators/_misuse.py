@@ -58,7 +58,7 @@ def _deserves_a_look(table: ScoreTable, reads: str) -> bool:
 
     Limits are lower here than for all rows.
     """
-    if "distinct" in vars(table) or len(table) <= SAMPLE:
+    if table._is_sorted or len(table) <= SAMPLE:
         return True
     distinct = table._at(_some(table)).distinct
     if len(distinct) < MANY_VALUES or distinct.scores[0] >= 0.5 or _no_logits(distinct.scores, reads):

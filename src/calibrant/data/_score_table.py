@@ -310,6 +310,11 @@ class ScoreTable:
         """The same table with ascending distinct scores, without scores of weight zero."""
         return self if self._ascending else self._sorted  # a table that kept itself would not be freed at its last use
 
+    @property
+    def _is_sorted(self) -> bool:
+        """Whether `distinct` costs nothing."""
+        return self._ascending or "_sorted" in vars(self)
+
     @cached_property
     def _sorted(self) -> ScoreTable:
         if self._labels is None:
@@ -387,7 +392,7 @@ class ScoreTable:
         return len(self.scores)
 
     def __repr__(self) -> str:
-        distinct = f", {len(self.distinct):,} distinct scores" if self._ascending or "_sorted" in vars(self) else ""
+        distinct = f", {len(self.distinct):,} distinct scores" if self._is_sorted else ""
         weight = "" if self.total_weight == self.n_rows else f", total weight {self.total_weight:,.6g}"
         return (
             f"ScoreTable({_checks.plural(self.n_rows, 'row')}{distinct}{weight}, prevalence {self.prevalence:.4g}, "

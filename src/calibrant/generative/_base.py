@@ -334,7 +334,7 @@ class GenerativeClassifier(ClassProbabilities):
         return self.fit_statistics(sums if first else self.statistics_ + sums, rows.classes)
 
     def _check_parameters(self) -> None:
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+        check_parameters(type(self).__name__, vars(self), self._rules)
 
     def _remember_features(self, X: Any, rows: NDArray[Any], reset: bool) -> None:
         validate_data(self, X=X if hasattr(X, "columns") else rows, reset=reset, skip_check_array=True)

@@ -301,7 +301,7 @@ class RiskBasedCalibration(ClassProbabilities):
         return Rows(rows, self.block_size or block_rows(rows.features.shape[1], len(rows.classes)))
 
     def _check_parameters(self) -> None:
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+        check_parameters(type(self).__name__, vars(self), self._rules)
         if self.guard == "halve" and not hasattr(self.estimator, "statistics_are_valid"):
             raise InputError(
                 f'RiskBasedCalibration: guard="halve" asks the estimator whether statistics are valid, but '

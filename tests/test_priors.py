@@ -225,6 +225,20 @@ def classes_at(rng, n, shares, train):
     return y, p / p.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.parametrize("weight", [1e8, 1e14, 1e20])
+def test_the_bbse_interval_shrinks_with_the_root_of_the_weights(weight):
+    rng = np.random.default_rng(3)
+    p, new = rng.beta(1, 3, 400), rng.beta(1.3, 3, 400)
+    y = rng.random(400) < p
+
+    def half_width(w):
+        table = ca.ScoreTable.from_arrays(p, y, np.full(400, w))
+        found = ca.estimate_prior(new, 0.25, method="bbse", reference=table, sample_weight=np.full(400, w))
+        return (found.high - found.low) / 2 * np.sqrt(w)
+
+    assert half_width(weight) == pytest.approx(half_width(1e6), rel=1e-2 if weight > 1e14 else 1e-5)
+
+
 @pytest.mark.parametrize("method", ["em", "bbse"])
 def test_many_classes(method):
     rng = np.random.default_rng(0)

@@ -271,8 +271,9 @@ def _fieller(means: _Means, confidence: float) -> _Found:
     z2 = tails.chi_squared_quantile(confidence, 1)
     square = rise**2 - z2 * (v0 + v1)
     linear = gap * rise - z2 * v0
-    constant = gap**2 - z2 * (means.target_covariance[1, 1] + v0)
-    root = linear**2 - square * constant
+    vt = means.target_covariance[1, 1]
+    # linear^2 - square * (gap^2 - z2 (vt + v0)) without what cancels in it
+    root = z2 * (rise**2 * vt + (rise - gap) ** 2 * v0 + gap**2 * v1) - z2**2 * (v0 * v1 + v0 * vt + v1 * vt)
     if square <= 0 or root < 0:
         ends = (0.0, 1.0)
     else:

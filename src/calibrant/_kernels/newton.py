@@ -33,6 +33,8 @@ from calibrant._kernels._dot import dot
 Floats = NDArray[np.float64]
 OK, SEPARABLE, SINGULAR = 0, 1, 2
 MAX_STEPS = 200
+ROUGH = 1e-2
+"""A last step of a fit to a sample, whose own error is as large."""
 FLAT = 1e-13
 """A curvature (per unit weight, in standard units) or an eigenvalue of correlations that is none."""
 
@@ -105,7 +107,8 @@ def _fit(
         begin = np.linalg.solve(back, start).astype(np.float64)
     elif rows.size >= 8 * SAMPLE:
         few = thin(rows)
-        guess = _newton(few, deviations, penalty * (few.weight / rows.weight), begin, 1e-3)
+        first = _first_step(rows, deviations, penalty, begin)
+        guess = _newton(few, deviations, penalty * (few.weight / rows.weight), first, ROUGH)
         begin = guess.coefficients if guess.converged else begin
     fit = _newton(rows, deviations, penalty, begin, 1e-7)
     if not fit.converged:
@@ -116,6 +119,16 @@ def _fit(
 def _intercept(rows: Rows) -> float:
     share = min(max(float(rows.cross[0]) / rows.weight, 1e-300), 1.0 - 1e-16)
     return math.log(share) - math.log1p(-share)
+
+
+def _first_step(rows: Rows, deviations: Floats, penalty: Floats, begin: Floats) -> Floats:
+    """The Newton step from slopes of 0, where all p are the same: the sums of the rows tell it without a pass."""
+    share = float(rows.cross[0]) / rows.weight
+    scale = np.concatenate(([1.0], 1.0 / deviations))
+    curvature = share * (1.0 - share) * rows.moments * np.outer(scale, scale) + penalty
+    gradient = (share * rows.moments[0] - rows.cross) * scale + penalty @ begin
+    step: Floats = np.linalg.solve(curvature, gradient) if 0.0 < share < 1.0 else np.zeros_like(begin)
+    return np.asarray(begin - step, dtype=np.float64)
 
 
 def _intercept_alone(rows: Rows, coefficients: Floats, outcome: int) -> LogisticFit:
@@ -136,8 +149,10 @@ def _newton(rows: Rows, deviations: Floats, penalty: Floats, gamma: Floats, tole
         if np.any(bends * units * units < FLAT * rows.weight):
             break
         scale = 1.0 / np.sqrt(bends)
-        balanced = at.curvature * np.outer(scale, scale)
-        if np.linalg.eigvalsh(balanced)[0] < FLAT:
+        balanced = at.curvature * (scale[:, None] * scale)
+        across = float(balanced[0, -1])
+        least = 1.0 - abs(across) if len(gamma) == 2 else np.linalg.eigvalsh(balanced)[0]
+        if least < FLAT:
             break
         step = scale * np.linalg.solve(balanced, scale * at.gradient)
         if np.all(np.abs(step) <= tolerance * (1.0 + np.abs(gamma))):

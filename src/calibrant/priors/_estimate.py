@@ -160,6 +160,11 @@ class _Likelihood:
         with np.errstate(divide="ignore", invalid="ignore"):
             return self._sum(lambda ratio, rise: np.divide(rise, ratio, out=ratio), share)
 
+    def bend(self, share: float) -> float:
+        """Minus the second derivative."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._sum(lambda ratio, rise: np.square(np.divide(rise, ratio, out=ratio), out=ratio), share)
+
     def _sum(self, term: Callable[[Floats, Floats], Floats], share: float) -> float:
         """Weighted sum of a term of `base + share rise` and `rise`."""
         total = 0.0
@@ -171,12 +176,27 @@ class _Likelihood:
         return total
 
 
+def _around(near: float, low: float, high: float, root_above: Callable[[float], bool]) -> tuple[float, float]:
+    """The part of a range that holds the root: an interval is mostly found within twice its normal width."""
+    if not low < near < high:
+        return low, high
+    return (near, high) if root_above(near) else (low, near)
+
+
 def _em_two(target: Target, train: Floats, confidence: float) -> _Found:
     likelihood = _Likelihood(target, train)
     share = falling_root(lambda x: likelihood.slope(x), 0.0, 1.0)
-    allowed = likelihood.value(share) - tails.chi_squared_quantile(confidence, 1) / 2
-    low = falling_root(lambda x: allowed - likelihood.value(x), 0.0, share) if likelihood.value(0.0) < allowed else 0.0
-    high = falling_root(lambda x: likelihood.value(x) - allowed, share, 1.0) if likelihood.value(1.0) < allowed else 1.0
+    quantile = tails.chi_squared_quantile(confidence, 1)
+    allowed = likelihood.value(share) - quantile / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = 2 * float(np.sqrt(quantile / likelihood.bend(share)))
+    low, high = 0.0, 1.0
+    if likelihood.value(0.0) < allowed:
+        ends = _around(share - reach, 0.0, share, lambda x: likelihood.value(x) < allowed)
+        low = falling_root(lambda x: allowed - likelihood.value(x), *ends)
+    if likelihood.value(1.0) < allowed:
+        ends = _around(share + reach, share, 1.0, lambda x: likelihood.value(x) >= allowed)
+        high = falling_root(lambda x: likelihood.value(x) - allowed, *ends)
     return _two_shares(share, low, high, "maximum likelihood (EM), profile-likelihood interval")
 
 

@@ -58,7 +58,25 @@ def grid(thresholds: Floats, size: int) -> Grid:
     return Grid(np.ascontiguousarray(thresholds), np.cumsum(inside, dtype=np.int32), low, per_unit)
 
 
-@compiled("FFJffI*")
+def cell_of(scaled: float, last: int) -> int:
+    """The cell of a number scaled to cells; NaN and what lies before the first are in the first."""
+    if scaled > 0:
+        return last if scaled >= last else int(scaled)
+    return 0
+
+
+def search(thresholds: Floats, value: float, low: int, high: int) -> int:
+    """How many thresholds are at most the value, given that it is `low` at least and `high` at most."""
+    while low < high:
+        middle = (low + high) // 2
+        if thresholds[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled("FFJffI*", helpers=(cell_of, search))
 def count_below(
     x: Floats, thresholds: Floats, before: NDArray[np.int32], low: float, per_unit: float, place: NDArray[np.int64]
 ) -> None:
@@ -67,22 +85,14 @@ def count_below(
     for i in range(len(x)):
         value = x[i]
         scaled = (value - low) * per_unit
-        cell = 0
-        if scaled > 0:
-            cell = last_cell if scaled >= last_cell else int(scaled)
+        cell = cell_of(scaled, last_cell)
         count, end = before[cell], before[cell + 1]
         if thresholds[min(count, size - 1)] <= value:
-            count += 1
-            while count < end:
-                middle = (count + end) // 2
-                if thresholds[middle] <= value:
-                    count = middle + 1
-                else:
-                    end = middle
+            count = search(thresholds, value, count + 1, end)
         place[i] = min(count, size)
 
 
-@compiled("FFJffI*")
+@compiled("FFJffI*", helpers=(cell_of, search))
 def _count_among(
     x: Floats, thresholds: Floats, before: NDArray[np.int32], low: float, per_unit: float, place: NDArray[np.int64]
 ) -> None:
@@ -94,9 +104,7 @@ def _count_among(
     for i in range(len(x)):
         value = x[i]
         scaled = (value - low) * per_unit
-        cell = 0
-        if scaled > 0:
-            cell = last_cell if scaled >= last_cell else int(scaled)
+        cell = cell_of(scaled, last_cell)
         count, end = before[cell], before[cell + 1]
         if count < end:
             share = scaled - cell
@@ -111,10 +119,4 @@ def _count_among(
                 while end > first and thresholds[end - 1] > value:
                     end -= 1
                 count = end if end > first else count
-        while count < end:
-            middle = (count + end) // 2
-            if thresholds[middle] <= value:
-                count = middle + 1
-            else:
-                end = middle
-        place[i] = count
+        place[i] = search(thresholds, value, count, end)

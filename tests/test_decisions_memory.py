@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import calibrant as ca
-from calibrant._kernels._design import BLOCK
+from calibrant._kernels.blocks import BLOCK
 from calibrant.decisions._curve import counts_above, curve_of
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import calibrant as ca
 from calibrant._kernels import shape
-from calibrant._kernels._design import BLOCK
+from calibrant._kernels.blocks import BLOCK
 
 RNG = np.random.default_rng(0)
 NORMAL = np.sort(RNG.normal(size=60))

@@ -7,6 +7,7 @@ import pytest
 
 from calibrant._kernels import smooth
 from calibrant._kernels._compiled import MANY
+from calibrant._kernels.blocks import BLOCK
 
 
 def sample(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -20,7 +21,7 @@ def gathered(z: np.ndarray, positives: np.ndarray, negatives: np.ndarray, most: 
     return smooth.gather(z, lambda at: (positives[at], negatives[at]), total, 2.0, most)
 
 
-@pytest.mark.parametrize("n", [301, smooth.BLOCK, smooth.BLOCK + 1, 3 * smooth.BLOCK - 7])
+@pytest.mark.parametrize("n", [301, BLOCK, BLOCK + 1, 3 * BLOCK - 7])
 def test_compiled_and_plain_agree(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     rows = sample(n, seed=n)
     monkeypatch.setattr(smooth, "MANY", 10**9)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as ca
-from calibrant._kernels import venn_abers
+from calibrant._kernels import blocks, venn_abers
 from calibrant._kernels._compiled import MANY
 
 
@@ -60,7 +60,7 @@ def test_compiled_and_plain_agree(monkeypatch: pytest.MonkeyPatch, block: int) -
     plain = intervals(positives, weights)
     assert len(weights) < MANY
     monkeypatch.setattr(venn_abers, "MANY", 0)
-    monkeypatch.setattr(venn_abers, "BLOCK", block)
+    monkeypatch.setattr(blocks, "BLOCK", block)
     for one, other in zip(plain, intervals(positives, weights)):
         np.testing.assert_array_equal(other, one)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as ca
-from calibrant._kernels._design import BLOCK
+from calibrant._kernels.blocks import BLOCK
 from calibrant.monitoring._sums import reference_of, sums_of_scores, sums_of_table
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as ca
-from calibrant._kernels._design import BLOCK
+from calibrant._kernels.blocks import BLOCK
 from calibrant.errors import InputError, InputTypeError
 from calibrant.maps import (
     AffineLogitMap,

@@ -3,7 +3,7 @@
 Columns are multiplied by a power of two where their squares would overflow or vanish, and used as u = x - centre. The
 centre is the mean, or the median where a few rows lie far out and would hide the others.
 
-May import: NumPy, `_compiled`, `_dot`, `logistic_sums`.
+May import: NumPy, `_compiled`, `_dot`, `blocks`, `logistic_sums`.
 """
 
 import math
@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from calibrant._kernels import logistic_sums
 from calibrant._kernels._compiled import MANY, compiled, in_two
 from calibrant._kernels._dot import dot
+from calibrant._kernels.blocks import slices
+from calibrant._kernels.logistic_sums import CELL
 
 Floats = NDArray[np.float64]
-BLOCK = 2**15
 SAMPLE = 2**13
 """Eight times as many rows stand for all others at the start of a fit."""
-CELL = 512
-"""Rows that are added up before they are added to others."""
 FEW = 2**11
 """Rows whose quartiles are taken for those of all."""
 
@@ -93,7 +92,7 @@ def separable(rows: Rows) -> bool:
         return False
     (x,) = rows.columns.values
     ends = [math.inf, -math.inf, math.inf, -math.inf]
-    for at in (slice(0, FEW), *blocks(rows.size)):  # a few rows show it mostly
+    for at in (slice(0, FEW), *slices(rows.size)):  # a few rows show it mostly
         whole = 1.0 if rows.totals is None else rows.totals[at]
         for k, chosen in ((0, rows.positives[at] > 0), (2, rows.positives[at] < whole)):
             part = x[at][chosen]
@@ -119,7 +118,7 @@ def sum_rows(
         return _sum_one_column(columns, positives, totals, targets)
     size, width, (low, high) = len(positives), len(columns.values) + 1, targets
     cross, moments = np.zeros(width), np.zeros((width, width))
-    for at in blocks(size):
+    for at in slices(size):
         part = np.multiply(positives[at], high - low)
         part += low
         units = [x[at] - centre for x, centre in zip(columns.values, columns.centres)]
@@ -184,10 +183,6 @@ def _add_up(
 
 _add_labels = compiled("FBFfffF*", regroup=True)(_add_up)
 _add_parts = compiled("FFFfffF*", regroup=True)(_add_up)
-
-
-def blocks(size: int) -> list[slice]:
-    return [slice(begin, min(begin + BLOCK, size)) for begin in range(0, size, BLOCK)]
 
 
 def symmetric(lower: Floats) -> Floats:

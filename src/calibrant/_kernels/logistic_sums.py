@@ -4,7 +4,7 @@ With u = x - centre, eta = level + slope u, p = 1 / (1 + exp(-eta)), t the weigh
 positive: the sums of t log(1 + exp(-eta)), of (t p - s) (1, u) and of t p (1 - p) (1, u, u^2). The first is the loss up
 to its straight part, the sum of (t - s) eta, which needs no pass. No gradient is a difference of two large sums.
 
-May import: NumPy, `_compiled`, `_dot`.
+May import: NumPy, `_compiled`, `_dot`, `blocks`.
 """
 
 import math
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from calibrant._kernels._compiled import compiled, in_two
 from calibrant._kernels._dot import dot
+from calibrant._kernels.blocks import slices
 
 Floats = NDArray[np.float64]
 
-BLOCK = 2**15
 CELL = 512
 """Rows whose columns stay in the nearest cache."""
 FARTHEST = 700.0
@@ -64,7 +64,7 @@ class LogisticSums(NamedTuple):
 def logistic_sums(rows: Rows, centre: float, level: float, slope: float) -> LogisticSums:
     """The sums over all rows; about 3 ns a row on one core, twice as much with weights."""
     if not rows.many or abs(level) + abs(slope) * rows.reach > FARTHEST:
-        blocks = [_in_numpy(rows, slice(at, at + BLOCK), centre, level, slope) for at in range(0, len(rows.x), BLOCK)]
+        blocks = [_in_numpy(rows, at, centre, level, slope) for at in slices(len(rows.x))]
         return LogisticSums(*np.sum(blocks, axis=0).tolist())
     low, span = rows.targets[0], rows.targets[1] - rows.targets[0]
     totals = np.empty(0) if rows.totals is None else rows.totals

@@ -5,7 +5,7 @@ part of it that is positive (any value in [0, t], so Platt's targets too). Colum
 their deviation inside, so any scale works; the answer is in the units given. Many rows start from the fit to a sample
 of them, so that about three passes over all rows end it. Outcome codes instead of exceptions.
 
-May import: NumPy, `_design`, `_dot`, `logistic_sums`.
+May import: NumPy, `_design`, `_dot`, `blocks`, `logistic_sums`.
 """
 
 import math
@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from calibrant._kernels import logistic_sums
 from calibrant._kernels._design import (
-    BLOCK,
     SAMPLE,
     Rows,
     back_transform,
-    blocks,
     correlations,
     in_range,
     separable,
@@ -29,6 +27,7 @@ from calibrant._kernels._design import (
     thin,
 )
 from calibrant._kernels._dot import dot
+from calibrant._kernels.blocks import BLOCK, slices
 
 Floats = NDArray[np.float64]
 OK, SEPARABLE, SINGULAR = 0, 1, 2
@@ -198,7 +197,7 @@ def _pass(rows: Rows, deviations: Floats, gamma: Floats) -> _At:
     loss = 0.0 if wide else dot(slopes, rows.moments[0] - rows.cross)
     sums, squares = np.zeros(width), np.zeros((width, width))
     room = np.empty((width + 3, min(BLOCK, rows.size)))
-    for at in blocks(rows.size):
+    for at in slices(rows.size):
         p, w, spare, soft, *units = room[:, : at.stop - at.start]
         p.fill(-slopes[0])
         for unit, x, centre, slope in zip(units, rows.columns.values, rows.columns.centres, slopes[1:]):

@@ -5,7 +5,7 @@ what is before it: 1, z, and the square. By weighted Gram-Schmidt, done twice: o
 was taken away, a second time those of what is left, as least squares would. Where u takes too few values, what is left
 of a power is its rounding, which is no term. A weight of None stands for ones.
 
-May import: NumPy, `_design`, `_dot`, `likelihood`.
+May import: NumPy, `_dot`, `blocks`, `likelihood`.
 """
 
 from typing import NamedTuple
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant._kernels._design import blocks
 from calibrant._kernels._dot import dot
+from calibrant._kernels.blocks import slices
 from calibrant._kernels.likelihood import expit
 
 Floats = NDArray[np.float64]
@@ -33,19 +33,19 @@ class _Axis(NamedTuple):
 def slope_error(z: Floats, weight: Floats | None, intercept: float, slope: float) -> float:
     """Standard error of the slope of a logistic line."""
     information = np.empty_like(z)
-    for at in blocks(len(z)):
+    for at in slices(len(z)):
         p = expit(intercept + slope * z[at])
         np.multiply(p, 1 - p, out=information[at])
         information[at] *= 1.0 if weight is None else weight[at]
     mean = dot(information, z) / float(information.sum())
-    spread = sum(dot(information[at], (z[at] - mean) ** 2) for at in blocks(len(z)))
+    spread = sum(dot(information[at], (z[at] - mean) ** 2) for at in slices(len(z)))
     return float(1 / np.sqrt(spread))
 
 
 def identity_loss(z: Floats, positives: NDArray[np.uint8] | Floats, weight: Floats | None) -> float:
     """Minus the log-likelihood of rows whose log-odds are z."""
     loss = 0.0
-    for at in blocks(len(z)):
+    for at in slices(len(z)):
         logs = np.maximum(z[at], 0.0)
         logs += np.log(1.0 + np.exp(-np.abs(z[at])))
         loss += float(logs.sum()) if weight is None else dot(weight[at], logs)
@@ -64,7 +64,7 @@ def terms(z: Floats, weight: Floats | None, low: float, high: float) -> list[Flo
     found: list[Floats | None] = []
     for power in (2, 3):
         column = np.empty_like(z)
-        for at in blocks(len(z)):
+        for at in slices(len(z)):
             u = np.clip(z[at], low, high)
             u -= centre
             u /= deviation
@@ -82,7 +82,7 @@ def _left_of(column: Floats, axes: list[_Axis], weight: Floats | None) -> _Axis 
     whole = _squares(column, weight, 0.0)
     for _ in range(2):
         shares = _shares(column, axes, weight)
-        for at in blocks(len(column)):
+        for at in slices(len(column)):
             for axis, share in zip(axes, shares[1:]):
                 part = axis.column[at] - axis.centre
                 part *= share
@@ -95,7 +95,7 @@ def _left_of(column: Floats, axes: list[_Axis], weight: Floats | None) -> _Axis 
 def _shares(column: Floats, axes: list[_Axis], weight: Floats | None) -> list[float]:
     """The mean of a column, and the slope of its part along each axis."""
     sums = [0.0] * (len(axes) + 1)
-    for at in blocks(len(column)):
+    for at in slices(len(column)):
         weighted = column[at] if weight is None else column[at] * weight[at]
         sums[0] += float(weighted.sum())
         for j, axis in enumerate(axes, start=1):
@@ -112,7 +112,7 @@ def _mean(column: Floats, weight: Floats | None, low: float, high: float) -> flo
     mean = 0.0
     for _ in range(2):
         beside = 0.0
-        for at in blocks(len(column)):
+        for at in slices(len(column)):
             part = np.clip(column[at], low, high)
             part -= mean
             beside += float(part.sum()) if weight is None else dot(part, weight[at])
@@ -123,7 +123,7 @@ def _mean(column: Floats, weight: Floats | None, low: float, high: float) -> flo
 def _squares(column: Floats, weight: Floats | None, centre: float, low: float = -np.inf, high: float = np.inf) -> float:
     """Sum of the squares of a column limited to [low, high], less the centre."""
     total = 0.0
-    for at in blocks(len(column)):
+    for at in slices(len(column)):
         part = np.clip(column[at], low, high)
         part -= centre
         total += dot(part, part if weight is None else part * weight[at])

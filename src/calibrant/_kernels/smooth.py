@@ -1,7 +1,7 @@
 """Penalised logistic regression on few cells, and the gathering of rows into them: the engine of spline calibration.
 
 Minimises `sum t log(1 + exp(X v)) - s X v + v' P v / 2`, P symmetric and not negative, by Newton steps with halving.
-May import NumPy, `_compiled` and `likelihood`.
+May import NumPy, `_compiled`, `blocks` and `likelihood`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._kernels._compiled import MANY, compiled
+from calibrant._kernels.blocks import slices
 from calibrant._kernels.likelihood import expit
 
 Floats = NDArray[np.float64]
 Columns = Callable[[slice], tuple[Floats, Floats]]
 
 MAX_STEPS = 50
-BLOCK = 2**15
 
 
 def fit_penalised(design: Floats, positives: Floats, totals: Floats, penalty: Floats, start: Floats) -> Floats:
@@ -79,9 +79,8 @@ def gather(z: Floats, columns: Columns, total: float, unit: float, most: int) ->
     starts, sums = np.zeros(most + 1, dtype=np.int64), np.zeros((most + 1, 5))
     state = np.array([0.0, -1.0, -1.0, -1.0])
     cuts = (float(z[0]), _width(z), total, most // 2)
-    for begin in range(0, len(z), BLOCK):
-        at = slice(begin, min(begin + BLOCK, len(z)))
-        _add_to_cells(z[at], *columns(at), *cuts, unit, begin, state, starts, sums.reshape(-1))
+    for at in slices(len(z)):
+        _add_to_cells(z[at], *columns(at), *cuts, unit, at.start, state, starts, sums.reshape(-1))
     count = int(state[3]) + 1
     return Gathered(starts[:count], *sums[:count].T.copy())
 

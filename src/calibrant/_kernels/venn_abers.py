@@ -5,7 +5,7 @@ is the slope of the line that touches both the lower hull of the points left of 
 hull of the points from s on. Both touching points only ever move to the right as s does, so one walk finds all lines.
 Label 0 is the mirror image. Of m scores there are 2m + 1 places, below score 0, at score 0, between 0 and 1, at score
 1, ..., above the last; but values change at few of them, and only those are kept.
-May import NumPy and `_compiled`.
+May import NumPy, `_compiled` and `blocks`.
 """
 
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant._kernels._compiled import MANY, compiled
+from calibrant._kernels.blocks import BLOCK, slices
 
 Floats = NDArray[np.float64]
 Columns = Callable[[slice], tuple[Floats, Floats]]
-BLOCK = 2**15
 
 
 class Intervals(NamedTuple):
@@ -70,8 +70,8 @@ def _add_up(rows: Callable[[int, int], tuple[Floats, Floats]], x: Floats, y: Flo
     """Write the weight x and the positives y of all rows before each."""
     last = len(x) - 1
     x[0] = y[0] = 0.0
-    for begin in range(0, last, BLOCK):
-        end = min(begin + BLOCK, last)
+    for at in slices(last):
+        begin, end = at.start, at.stop
         y[begin + 1 : end + 1], x[begin + 1 : end + 1] = rows(begin, end)
         for sums in (x, y):
             sums[begin : end + 1] = np.cumsum(sums[begin : end + 1])
@@ -90,8 +90,8 @@ def _slopes(x: Floats, y: Floats, links: NDArray[np.int64]) -> Iterator[tuple[in
     _followers(x, y, links)
     state = np.array([-1, 0, 0], dtype=np.int64)
     room = np.empty(BLOCK)
-    for first in range(0, number, BLOCK):
-        values = room[: min(BLOCK, number - first)]
+    for at in slices(number):
+        first, values = at.start, room[: at.stop - at.start]
         _bridges(x, y, links, state, first, values)
         yield first, values
 

@@ -25,7 +25,6 @@ LISTED_IN_A_CELL = 16
 """Up to so many pieces in all, or in a cell on average, they are listed and shuffled: that is faster then."""
 MOST_DRAWN = 10**9
 """NumPy draws from fewer pieces than this; of more, each cell is dealt on its own and folds differ by 0.01 %."""
-BLOCK = 2**15
 
 
 def fold_tables(table: ScoreTable, n_folds: int, rng: np.random.Generator) -> Iterator[tuple[ScoreTable, ScoreTable]]:

@@ -17,6 +17,7 @@ from calibrant._checks import Floats
 from calibrant._kernels import likelihood, smooth, spline
 from calibrant._kernels._dot import dot
 from calibrant._kernels._one_thread import one_blas_thread
+from calibrant._kernels.blocks import slices
 from calibrant._parameters import Flag, Number, Rule, Seed, generator
 from calibrant.calibrators._base import BinaryCalibrator, warn_if_falling
 from calibrant.calibrators._cross_fit import Dealt, columns_of, deal, most_folds
@@ -26,7 +27,6 @@ from calibrant.errors import InputError
 from calibrant.maps import SplineMap
 
 MOST_CELLS = 4096
-BLOCK = 2**15
 FARTHEST_UNIT = 1e100
 CLOSEST_KNOTS = 1e-30
 """Of knots as close as this, in standard units, one stands for all: the roughness between them has no float."""
@@ -205,8 +205,8 @@ def _unit(z: Floats, distinct: ScoreTable) -> float:
     total = distinct.total_weight
 
     def mean(power: int, centre: float) -> float:
-        at = (slice(begin, begin + BLOCK) for begin in range(0, len(z), BLOCK))
-        return sum(dot(distinct._at(part).weight, (z[part] / largest - centre) ** power) for part in at) / total
+        parts = (dot(distinct._at(at).weight, (z[at] / largest - centre) ** power) for at in slices(len(z)))
+        return sum(parts) / total
 
     return largest * float(np.sqrt(mean(2, mean(1, 0.0)))) or 1.0
 
@@ -231,7 +231,7 @@ def _whole(distinct: ScoreTable) -> bool:
     return all(
         np.array_equal(part, np.rint(part))
         for column in (distinct.positives, distinct.negatives)
-        for part in (column[begin : begin + BLOCK] for begin in range(0, len(column), BLOCK))
+        for part in (column[at] for at in slices(len(column)))
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from calibrant import _checks
 from calibrant._checks import PROBABILITY_TOLERANCE, Bytes, Floats, Label
-from calibrant._kernels._design import blocks
+from calibrant._kernels.blocks import slices
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import aligned, array_of, read_binary_rows
 from calibrant.decisions._costs import Costs, read_costs
@@ -214,7 +214,7 @@ def with_costs(curve: ThresholdCurve, costs: Costs) -> ThresholdCurve:
     base = float(costs.false_negative) * curve.total_positives + float(costs.true_negative) * curve.total_negatives
     cost = float(costs.of_false_alarm) * curve.fp
     cost += base
-    for at in blocks(len(cost)):
+    for at in slices(len(cost)):
         cost[at] -= float(costs.of_miss) * curve.tp[at]
     return ThresholdCurve(curve.thresholds, curve.tp, curve.fp, cost, curve.total_positives, curve.total_negatives)
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from calibrant._checks import Floats
 from calibrant._kernels import tails
-from calibrant._kernels._design import blocks
+from calibrant._kernels.blocks import slices
 from calibrant._parameters import Number, generator
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows
@@ -117,7 +117,7 @@ def _generator(random_state: Any, distinct: ScoreTable) -> np.random.Generator:
     if not Number(0, whole=True).accepts(random_state):
         return generator(random_state)
     sums = [0, 0, 0]
-    for at in blocks(len(distinct)):
+    for at in slices(len(distinct)):
         part = distinct._at(at)
         columns = (part.scores, part.positives, part.negatives)
         sums = [crc32(np.ascontiguousarray(column).data, before) for column, before in zip(columns, sums)]
@@ -141,7 +141,7 @@ def _split(distinct: ScoreTable, rng: np.random.Generator) -> tuple[ScoreTable, 
 def _drawn(distinct: ScoreTable, name: str, rng: np.random.Generator) -> Any:
     """How many of the positives or negatives of each score are drawn into the pilot."""
     kind = np.float64 if distinct._labels is None else np.uint8
-    parts = (np.asarray(getattr(distinct._at(at), name), dtype=np.int64) for at in blocks(len(distinct)))
+    parts = (np.asarray(getattr(distinct._at(at), name), dtype=np.int64) for at in slices(len(distinct)))
     return np.concatenate([rng.binomial(part, PILOT).astype(kind) for part in parts])
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from calibrant._checks import Label
 from calibrant._kernels import bins, newton, shape
-from calibrant._kernels._design import blocks
 from calibrant._kernels._dot import dot
+from calibrant._kernels.blocks import slices
 from calibrant._parameters import Flag, check_parameters
 from calibrant.data import ScoreTable
 from calibrant.data._log_odds import fit_log_odds
@@ -116,7 +116,7 @@ def calibration_test(
 def _spiegelhalter(table: ScoreTable) -> CalibrationTest:
     from scipy.special import ndtr
 
-    excess, variance = map(math.fsum, zip(*(_spiegelhalter_sums(table._at(at)) for at in blocks(len(table)))))
+    excess, variance = map(math.fsum, zip(*(_spiegelhalter_sums(table._at(at)) for at in slices(len(table)))))
     statistic = excess / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, excess) if excess else 0.0
     return CalibrationTest("spiegelhalter", statistic, 1, 2 * float(ndtr(-abs(statistic))))
 

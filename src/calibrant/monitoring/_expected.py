@@ -16,8 +16,8 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import Floats
 from calibrant._kernels import areas, likelihood
-from calibrant._kernels._design import blocks
 from calibrant._kernels._dot import dot
+from calibrant._kernels.blocks import slices
 from calibrant._parameters import Number
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import BinaryRows, aligned, array_of
@@ -97,7 +97,7 @@ def expected_performance(
 
 def _parts(p: Floats, weight: Floats | None) -> Iterator[tuple[Floats, Floats]]:
     """Probabilities and weights, block by block."""
-    for at in blocks(len(p)):
+    for at in slices(len(p)):
         yield p[at], np.ones(at.stop - at.start) if weight is None else weight[at]
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from calibrant import _checks
 from calibrant._checks import Classes, Floats
 from calibrant._kernels import bins, likelihood, lookup
-from calibrant._kernels._design import blocks
 from calibrant._kernels._dot import dot
+from calibrant._kernels.blocks import slices
 from calibrant.data import ScoreTable
 from calibrant.errors import InputError
 from calibrant.metrics._intervals import worth
@@ -181,7 +181,7 @@ def sums_of_table(reference: Reference, table: ScoreTable, *, scores_seen: bool 
     p = _checks.probabilities(table.scores, "batch.scores")
     table = table if p is table.scores else table.with_scores(p)
     place, n_bins = reference.place(len(p)), len(reference.positives)
-    parts = (_sums_of_part(place(p[at]), table._at(at), n_bins, scores_seen) for at in blocks(len(p)))
+    parts = (_sums_of_part(place(p[at]), table._at(at), n_bins, scores_seen) for at in slices(len(p)))
     return sum(parts, start=no_sums(n_bins))
 
 
@@ -199,7 +199,7 @@ def sums_of_scores(reference: Reference, p: Floats) -> Sums:
     """Sums of a batch without labels."""
     none, place = np.zeros(len(reference.positives)), reference.place(len(p))
     scored, totals = none, np.zeros(3)
-    for at in blocks(len(p)):
+    for at in slices(len(p)):
         scored = scored + _binned(place(p[at]), None, len(none))
         totals += _totals(p[at], np.ones(at.stop - at.start))
     return Sums(scored, none, none, none, totals, 1.0)

@@ -16,8 +16,8 @@ import numpy as np
 from calibrant import _checks
 from calibrant._checks import Floats
 from calibrant._kernels import mixing, tails
-from calibrant._kernels._design import blocks
 from calibrant._kernels._dot import dot
+from calibrant._kernels.blocks import slices
 from calibrant._kernels.roots import falling_root
 from calibrant._parameters import Number
 from calibrant.errors import InputError
@@ -168,7 +168,7 @@ class _Likelihood:
     def _sum(self, term: Callable[[Floats, Floats], Floats], share: float) -> float:
         """Weighted sum of a term of `base + share rise` and `rise`."""
         total = 0.0
-        for at in blocks(len(self.base)):
+        for at in slices(len(self.base)):
             ratio = share * self.rise[at]
             ratio += self.base[at]
             found = term(ratio, self.rise[at])

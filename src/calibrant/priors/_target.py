@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from calibrant import _checks
 from calibrant._checks import Floats
-from calibrant._kernels._design import blocks
 from calibrant._kernels._dot import dot
+from calibrant._kernels.blocks import slices
 from calibrant.data import ScoreTable
 from calibrant.data._arrays import aligned, array_of, read_binary_rows, read_class_rows
 from calibrant.errors import InputError, InputTypeError
@@ -37,7 +37,7 @@ class Target(NamedTuple):
 
     def parts(self) -> Iterator[Part]:
         """The rows block by block."""
-        for at in blocks(len(self.scores)):
+        for at in slices(len(self.scores)):
             yield _columns(self.scores[at]), np.ones(at.stop - at.start) if self.weights is None else self.weights[at]
 
     @property
@@ -62,7 +62,7 @@ class Reference(NamedTuple):
 
     def parts(self, label: int) -> Iterator[Part]:
         """The rows block by block, with the weight of one class on them."""
-        for at in blocks(len(self.scores)):
+        for at in slices(len(self.scores)):
             if self.distinct is not None:
                 part = self.distinct._at(at)
                 weights = part.positives if label else part.negatives

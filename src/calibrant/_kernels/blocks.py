@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Owner = TypeVar("Owner")
-BLOCK = 2**15
+BLOCK = 2**14
 
 
 def slices(last: int, first: int = 0) -> list[slice]:

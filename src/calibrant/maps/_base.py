@@ -184,14 +184,14 @@ class Map(ABC):
         return frame_with_map(self, frame, columns, prefix)
 
     def to_expr(self, column: str) -> nw.Expr:
-        """The map of two classes as a narwhals expression of a column, for frames of every library but Dask.
+        """The map of two classes as a narwhals expression of a column, for frames of every library, eager or lazy.
 
-        `apply_frame(frame, "p")` is shorter where the column is all that is wanted, and takes Dask too. The expression
-        goes into `with_columns` of narwhals, not into that of Polars or another library, which knows no narwhals:
+        `apply_frame(frame, "p")` is shorter where the column is all that is wanted. The expression goes into
+        `with_columns` of narwhals, not into that of Polars or another library, which knows no narwhals:
         `nw.from_native(frame).with_columns(q=record.to_expr("p")).to_native()`, after `import narwhals as nw`.
 
         A score that the map would refuse gives null. Steps are a balanced tree of conditions: DuckDB and Spark take
-        O(log steps) a row, eager frames O(steps).
+        O(log steps) a row, eager frames and Dask O(steps).
 
         Examples
         --------

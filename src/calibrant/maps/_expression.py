@@ -1,7 +1,7 @@
-"""A map as a narwhals expression of a column: pandas, Polars, PyArrow, DuckDB, Spark, eager or lazy.
+"""A map as a narwhals expression of a column: pandas, Polars, PyArrow, DuckDB, Spark, Dask, eager or lazy.
 
-Not Dask: its `max_horizontal` joins columns anew, which then stand beside no other expression; `clip`, which it knows
-too, and `when` hold in SQL two and more copies of what is clipped, and copies of copies at every step of a formula.
+`clip` holds in SQL two copies of what is clipped, but `max_horizontal` on Dask joins columns anew, which then stand
+beside no other expression. So the formulas clip little but the column itself.
 
 Steps are a balanced tree of conditions: DuckDB and Spark go down one way per row, the others work out every branch.
 K classes need columns on the way (the greatest logit, the sum of a softmax): they are added stage by stage, and
@@ -37,10 +37,7 @@ class _Expressions:
         return x.log()
 
     def clip(self, low: float, x: Value, high: float) -> Value:
-        import narwhals as nw
-
-        # Not `clip`, which holds x twice where the engine is SQL: nested ones would grow without end.
-        return nw.max_horizontal(nw.min_horizontal(x, nw.lit(high)), nw.lit(low))
+        return x.clip(low, high)
 
     def below(self, x: Value, cut: float, yes: Value, no: Value) -> Value:
         import narwhals as nw
@@ -91,7 +88,10 @@ class _Columns(Stages):
         return self.value(lambda code: code.log(), x)
 
     def clip(self, low: float, x: Value, high: float) -> Value:
-        return self.value(lambda code: PLAIN.clip(low, code, high), x)
+        import narwhals as nw
+
+        # Not `clip`, which holds x twice where the engine is SQL, and Dask has no part in this.
+        return self.value(lambda code: nw.max_horizontal(nw.min_horizontal(code, nw.lit(high)), nw.lit(low)), x)
 
     def greatest(self, values: Sequence[Value]) -> Value:
         import narwhals as nw

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from calibrant._checks import PROBABILITY_TOLERANCE, shown
-from calibrant._kernels import spline
-from calibrant._kernels.likelihood import LOG_FLOOR
+from calibrant._kernels import softmax, spline
+from calibrant._kernels.likelihood import LOG_FLOOR, expit
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
 from calibrant.maps._prior_shift import PriorShiftMap
@@ -111,7 +111,7 @@ def calibrated(record: Map, x: Value, w: Writer) -> Value:
             f"{w.language} is written for maps of two classes, but this map {record.kind!r} has "
             f"{len(record.classes)} ({shown(record.classes)}). For many classes: apply_frame(frame, columns)."
         )
-    return formula(record, w.keep(w.clip(0.0, x, 1.0), "p") if record.reads == "probability" else x, w)
+    return formula(record, x, w)
 
 
 # ---------------------------------------------------------------- one rule per kind of map
@@ -119,7 +119,7 @@ def calibrated(record: Map, x: Value, w: Writer) -> Value:
 
 @singledispatch
 def formula(record: Map, x: Value, w: Writer) -> Value:
-    """The map at a score; a probability has been moved into [0, 1]."""
+    """The map at a score that it accepts; a probability may lie beyond [0, 1] by the tolerance."""
     raise InputError(
         f"{w.language} cannot be written for the map {record.kind!r}. Apply it in Python: load_map(path)(scores)."
     )
@@ -127,7 +127,7 @@ def formula(record: Map, x: Value, w: Writer) -> Value:
 
 @formula.register
 def _identity(record: IdentityMap, x: Value, w: Writer) -> Value:
-    return _mixed(_expit(x, w) if record.from_logits else x, record.mix)
+    return _mixed(_expit(x, w) if record.from_logits else w.clip(0.0, x, 1.0), record.mix)
 
 
 @formula.register
@@ -137,42 +137,53 @@ def _platt(record: PlattMap, x: Value, w: Writer) -> Value:
 
 @formula.register
 def _affine(record: AffineLogitMap, x: Value, w: Writer) -> Value:
-    return _expit(record.intercept + record.slope * _read(record, x, w), w)
+    most = abs(record.intercept) + abs(record.slope) * _farthest(record)
+    return _expit(record.intercept + record.slope * _read(record, x, w), w, most)
 
 
 @formula.register
 def _temperature(record: TemperatureMap, x: Value, w: Writer) -> Value:
-    return _mixed(_expit(record.beta * _read(record, x, w), w), record.mix)
+    return _mixed(_expit(record.beta * _read(record, x, w), w, record.beta * _farthest(record)), record.mix)
 
 
 @formula.register
 def _quadratic(record: QuadraticLogitMap, x: Value, w: Writer) -> Value:
-    z = _read(record, x, w)
-    inside = w.keep(w.clip(record.low, z, record.high), "inside")
-    slope = w.clip(0.0, record.linear + 2 * record.square * inside, LARGEST)
-    parabola = record.intercept + (record.linear + record.square * inside) * inside
-    return _expit(parabola + slope * (z - inside), w)
+    z = w.keep(_read(record, x, w, record.low, record.high), "inside")
+    ends = (record.low, record.high)
+    values = [record.intercept + (record.linear + record.square * end) * end for end in ends]
+    slopes = [max(record.linear + 2 * record.square * end, 0.0) for end in ends]
+    size = max(map(abs, ends))
+    most = abs(record.intercept) + (abs(record.linear) + abs(record.square) * size) * size
+    parabola = record.intercept + (record.linear + record.square * z) * z
+    return _expit(total_of([parabola, *_rays(record, x, w, ends, values, slopes)]), w, most)
 
 
 @formula.register
 def _beta(record: BetaMap, x: Value, w: Writer) -> Value:
-    one = w.clip(record.least, w.log(w.clip(LEAST_PROBABILITY, x, 1.0)), 0.0)
-    other = w.clip(record.least_other, w.log(w.clip(LEAST_PROBABILITY, 1.0 - x, 1.0)), 0.0)
-    return _expit(record.c + record.a * one - record.b * other, w)
+    least, least_other = (max(end, LOG_FLOOR) for end in (record.least, record.least_other))
+    one = w.log(w.clip(max(math.exp(least), LEAST_PROBABILITY), x, 1.0))
+    other = w.log(w.clip(max(math.exp(least_other), LEAST_PROBABILITY), 1.0 - x, 1.0))
+    most = abs(record.c) - record.a * least - record.b * least_other
+    return _expit(record.c + record.a * one - record.b * other, w, most)
 
 
 @formula.register
 def _spline(record: SplineMap, x: Value, w: Writer) -> Value:
-    z = _read(record, x, w)
-    knots, first, last = record.knots.tolist(), float(record.knots[0]), float(record.knots[-1])
-    slopes = spline.end_slopes(record.knots, record.values, record.curvatures)
-    inside = w.keep(w.clip(first, z, last), "inside")
+    ends = (float(record.knots[0]), float(record.knots[-1]))
+    inside = w.keep(_read(record, x, w, *ends), "inside")
+    # A probability is compared itself, as far as its log-odds are not cut off.
+    inner, reach = record.knots[1:-1], [-math.inf, math.inf] if record.from_logits else _ends(record)
+    first, last = np.searchsorted(inner, reach, side="right").tolist()
+    cuts = [knot if record.from_logits else _probability_at(knot) for knot in inner[first:last].tolist()]
+    pieces = [column[first : last + 1] for column in _cubics(record)]
     # From the distance t of the left knot: value + t (slope + t (bend + t cube)).
-    left, value, slope, bend, cube = _picked(w, inside, knots[1:-1], _cubics(record))
+    left, value, slope, bend, cube = _picked(w, x, cuts, pieces)
     t = w.keep(inside - left, "t")
     curve = value + t * (slope + t * (bend + t * cube))
-    before, after = w.clip(-LARGEST, z, first) - first, w.clip(last, z, LARGEST) - last
-    return _expit(curve + slopes[0] * before + slopes[1] * after, w)
+    slopes = spline.end_slopes(record.knots, record.values, record.curvatures)
+    rays = _rays(record, x, w, ends, record.values[[0, -1]].tolist(), slopes)
+    most = float(np.abs(record.values).max() + np.max(np.diff(record.knots)) ** 2 * np.abs(record.curvatures).max() / 8)
+    return _expit(total_of([curve, *rays]), w, most)
 
 
 def _cubics(record: SplineMap) -> list[list[float]]:
@@ -195,7 +206,7 @@ def _venn_abers(record: VennAbersMap, x: Value, w: Writer) -> Value:
 
 @formula.register
 def _partition(record: TreeMap, x: Value, w: Writer) -> Value:
-    return _steps(record.as_steps, x, w)
+    return _steps(_of_probabilities(record.as_steps), x, w)
 
 
 @formula.register
@@ -212,8 +223,10 @@ def _lines(record: LineMap, x: Value, w: Writer) -> Value:
 
 @formula.register
 def _mixture(record: MixtureMap, x: Value, w: Writer) -> Value:
-    parts = [weight * formula(part, x, w) for weight, part in zip(record.weights.tolist(), record.maps) if weight]
-    return w.clip(0.0, total_of(parts), 1.0)
+    weighted = [(weight, part) for weight, part in zip(record.weights.tolist(), record.maps) if weight]
+    total = total_of([weight * _part(record, part, x, w) for weight, part in weighted])
+    # Rounding keeps order: where the weights, added in this order, are no more than 1, no sum is.
+    return total if total_of([weight for weight, _ in weighted]) <= 1.0 else w.clip(0.0, total, 1.0)
 
 
 @formula.register
@@ -223,8 +236,9 @@ def _average(record: AverageMap, x: Value, w: Writer) -> Value:
 
 @formula.register
 def _corrected(record: CorrectedMap, x: Value, w: Writer) -> Value:
-    first, *factors = (_floored_log_odds(formula(part, x, w), w) for part in record.maps)
-    return _expit(first + (1 - record.shrinkage) / len(factors) * total_of(factors), w)
+    first, *factors = (_floored_log_odds(part, x, w) for part in record.maps)
+    # Each lies within -LOG_FLOOR of 0.
+    return _expit(first + (1 - record.shrinkage) / len(factors) * total_of(factors), w, -2 * LOG_FLOOR)
 
 
 @formula.register
@@ -241,23 +255,97 @@ def _prior_shift(record: PriorShiftMap, x: Value, w: Writer) -> Value:
 LogOddsMap = AffineLogitMap | TemperatureMap | QuadraticLogitMap | SplineMap
 
 
-def _read(record: LogOddsMap, x: Value, w: Writer) -> Value:
-    """The score, or the log-odds of a probability moved into the ends of the map."""
+def _read(record: LogOddsMap, x: Value, w: Writer, low: float = -math.inf, high: float = math.inf) -> Value:
+    """What the map works on, the score or the log-odds of a probability, moved into [low, high].
+
+    Log-odds are cut off where the probability is, not once more behind the logarithm: a language without names would
+    write out all of it again for every end.
+    """
     if record.from_logits:
-        return x
+        return x if math.isinf(low) and math.isinf(high) else w.clip(max(low, -LARGEST), x, min(high, LARGEST))
+    low, high = (min(max(end, low), high) for end in _ends(record))
     p = w.keep(w.clip(LEAST_PROBABILITY, x, BELOW_ONE), "inner")
-    z = w.below(x, 1.0, w.log(p / (1.0 - p)), -LOG_FLOOR)
-    return w.keep(w.clip(record.lowest, z, record.highest), "log_odds")
+    z = w.below(x, _probability_at(high), w.log(p / (1.0 - p)), high)
+    return w.keep(z if low == LOG_FLOOR else w.below(x, _probability_at(low), low, z), "log_odds")
 
 
-def _floored_log_odds(p: Value, w: Writer) -> Value:
-    """Log p - log(1 - p), each logarithm with its own floor."""
-    p = w.keep(p, "p")
+def _ends(record: LogOddsMap) -> tuple[float, float]:
+    """The least and the greatest log-odds that the map works on."""
+    least, greatest = (min(max(end, record.lowest), record.highest) for end in (LOG_FLOOR, -LOG_FLOOR))
+    return least, greatest
+
+
+def _farthest(record: LogOddsMap) -> float:
+    """The largest size of what the map works on."""
+    return math.inf if record.from_logits else max(map(abs, _ends(record)))
+
+
+def _probability_at(log_odds: float) -> float:
+    """The least probability whose log-odds are not below these; 1 where there is none before it."""
+    if log_odds <= LOG_FLOOR:
+        return LEAST_PROBABILITY
+    p = min(float(expit(np.array([log_odds]))[0]), BELOW_ONE)
+    while p > LEAST_PROBABILITY and math.log(p / (1.0 - p)) >= log_odds:
+        p = math.nextafter(p, 0.0)
+    while p < 1.0 and math.log(p / (1.0 - p)) < log_odds:
+        p = math.nextafter(p, 1.0)
+    return p
+
+
+def _rays(
+    record: LogOddsMap,
+    x: Value,
+    w: Writer,
+    ends: tuple[float, float],
+    values: Sequence[float],
+    slopes: Sequence[float],
+) -> list[Value]:
+    """What the lines beyond both ends of a curve add to its value there, as far as MOST_EXPONENT."""
+    (low, high), found = ends, []
+    below, above = _reach(values[0], slopes[0]), _reach(values[1], -slopes[1])
+    if below > 0 and (record.from_logits or low > record.lowest):
+        found.append(slopes[0] * (_read(record, x, w, max(low - below, -LARGEST), low) - low))
+    if above > 0 and (record.from_logits or high < record.highest):
+        found.append(slopes[1] * (_read(record, x, w, high, min(high + above, LARGEST)) - high))
+    return found
+
+
+def _reach(value: float, fall: float) -> float:
+    """How far a line that starts at a value and falls (negative: rises) may go, MOST_EXPONENT being its end."""
+    return (MOST_EXPONENT + (value if fall > 0 else -value)) / abs(fall) if fall else 0.0
+
+
+def _part(record: Map, part: Map, x: Value, w: Writer) -> Value:
+    """The formula of a part; one that reads any score is given a probability within [0, 1], where that matters."""
+    if record.reads != "probability" or part.reads == "probability":
+        return formula(part, x, w)
+    if isinstance(part, VennAbersMap):
+        part = StepMap(part.classes, part.thresholds, part.merged)
+    if isinstance(part, StepMap):
+        return formula(_of_probabilities(part), x, w)
+    inside = isinstance(part, LineMap) and part.knots[0] >= 0 and part.knots[-1] <= 1
+    return formula(part, x if inside else w.keep(w.clip(0.0, x, 1.0), "p"), w)
+
+
+def _of_probabilities(record: StepMap) -> StepMap:
+    """The steps between 0 and 1: what lies a little beyond them is taken for them."""
+    first, last = np.searchsorted(record.thresholds, [0.0, 1.0], side="right").tolist()
+    return StepMap(record.classes, record.thresholds[first:last], record.values[first : last + 1])
+
+
+def _floored_log_odds(part: Map, x: Value, w: Writer) -> Value:
+    """Log p - log(1 - p) of a part, each logarithm with its own floor."""
+    if isinstance(part, TreeMap):
+        steps = _of_probabilities(part.as_steps)
+        logs = softmax.log_floored(steps.values) - softmax.log1p_floored(steps.values)
+        return _picked(w, x, steps.thresholds.tolist(), [logs.tolist()])[0]
+    p = w.keep(formula(part, x, w), "p")
     return w.log(w.clip(LEAST_PROBABILITY, p, 1.0)) - w.log(w.clip(LEAST_PROBABILITY, 1.0 - p, 1.0))
 
 
-def _expit(z: Value, w: Writer) -> Value:
-    return 1.0 / (1.0 + w.exp(0.0 - w.clip(-MOST_EXPONENT, z, MOST_EXPONENT)))
+def _expit(z: Value, w: Writer, most: float = math.inf) -> Value:
+    """1 / (1 + exp(-z)), z no farther than `most` from 0."""
+    return 1.0 / (1.0 + w.exp(0.0 - (z if most <= MOST_EXPONENT else w.clip(-MOST_EXPONENT, z, MOST_EXPONENT))))
 
 
 def _mixed(p: Value, mix: float) -> Value:

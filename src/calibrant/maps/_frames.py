@@ -1,7 +1,7 @@
 """A frame with the probabilities of a map as new columns.
 
 The rows of an eager frame (pandas, Polars, PyArrow) go through the map itself, and so do the parts of a Dask frame,
-whose expressions in narwhals lack what a map needs. Other lazy frames get expressions and stay in their engine.
+which plans a call sooner than an expression. Other lazy frames get expressions and stay in their engine.
 Invariant: a row that the map would refuse has null there, or NaN where the library has no other null.
 May import NumPy, narwhals, `calibrant._checks`, `calibrant.data._columns`, `_class_formula`, `_expression`, `_formula`,
 `_tree` and `calibrant.errors`.

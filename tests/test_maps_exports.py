@@ -46,11 +46,25 @@ TREE = TreeMap(PAIR, [0.5, 0.5, 0.75, 0.25], [1, 2, 3, 4], [[0.9, 0.1], [0.3, 0.
 LINE = AffineLogitMap(PAIR, 0.7, 0.2)
 MORE: list[Map] = [
     TREE,
+    *(TreeMap(PAIR, [1 - cut, cut], [1, 2], [[0.9, 0.1], [0.3, 0.7]]) for cut in (0.0, 1.0)),
     AverageMap(PAIR, (TREE, LINE, TREE)),
+    AverageMap(PAIR, (TreeMap(PAIR, [0.0, 1.0], [1, 2], [[0.9, 0.1], [0.3, 0.7]]), TREE)),
     CorrectedMap(PAIR, 0.3, (LINE, TREE, LINE)),
     PriorShiftMap(PAIR, 0.5, 0.01, (LINE,)),
     PriorShiftMap(PAIR, 0.5, 0.9, (STEPS,)),
     PriorShiftMap(PAIR, 0.2, 0.9, (PlattMap(PAIR, 3.0, -1.0),)),
+    *(
+        PriorShiftMap(PAIR, 0.2, 0.9, (part,))
+        for part in (
+            TemperatureMap(PAIR, 0.7, 0.0, False, -1.0, 2.0),
+            TemperatureMap(PAIR, 0.7, 0.1, False, -1.0, 2.0),
+            AffineLogitMap(PAIR, 0.7, 0.2, False, -1.0, 2.0),
+            BetaMap(PAIR, 2.0, 0.3, 0.4, -5.0, -0.1),
+            SplineMap(PAIR, [-3.0, 0.5, 2.0], [-2.0, 1.0, 1.2], [0.0, 0.3, 0.0], False, -1.0, 1.5),
+            QuadraticLogitMap(PAIR, 0.1, 0.9, -0.3, -2.0, 3.0, False, -1.0, 1.5),
+            PriorShiftMap(PAIR, 0.5, 0.3, (TemperatureMap(PAIR, 0.7, 0.0, False, -1.0, 2.0),)),
+        )
+    ),
     BetaMap(PAIR, 0.0, 0.0, 0.4),
     BetaMap(PAIR, 2.0, 0.3, 0.4, -5.0, -9.0),
     QuadraticLogitMap(PAIR, 0.1, 0.9, -0.3, -2.0, 3.0, True),
@@ -62,7 +76,7 @@ MORE: list[Map] = [
     QuadraticLogitMap(PAIR, 0.1, 0.9, -0.3, -2.0, 3.0, False, -1.0, 36.4),
     QuadraticLogitMap(PAIR, -800.0, 0.9, 0.3, -2.0, 3.0, True),
     *(AffineLogitMap(PAIR, 0.1, -3.0, False, low, high) for low, high in [(-80.0, 36.5), (1.0, 36.71), (-9.0, -9.0)]),
-    AffineLogitMap(PAIR, 20.0, -3.0),
+    *(AffineLogitMap(PAIR, slope, 0.01) for slope in (20.0, -0.05, 1e-300)),
     MixtureMap(PAIR, [0.1] * 10, (StepMap(PAIR, [0.5], [1.0, 1.0]),) * 9 + (LINE,)),
     MixtureMap(PAIR, [0.5, 0.5], (StepMap(PAIR, [-1e-7, 0.0, 0.5, 1.0, 1 + 1e-7], np.arange(6) / 6), LINE)),
     MixtureMap(PAIR, [0.5, 0.5], (LineMap(PAIR, [-1e-7, 0.5, 1 + 1e-7], [0.0, 0.4, 1.0]), LINE)),

@@ -263,8 +263,8 @@ def test_an_everyday_map_reads_well() -> None:
     sql = AffineLogitMap(PAIR, 0.5, 0.25).to_sql("p")
     assert sql == (
         'CASE WHEN "p" >= (-1e-06) AND "p" <= 1.000001e0 THEN 1.0e0 / (1.0e0 + exp(-(0.25e0 + (0.5e0 * '
-        '(CASE WHEN "p" >= 1.0e0 THEN 87.3365447505531e0 ELSE ln(greatest(1.1754943508222875e-38, "p") / '
-        '(1.0e0 - "p")) END))))) END'
+        '(CASE WHEN "p" >= 1.0e0 THEN 87.3365447505531e0 WHEN "p" <= 1.1754943508222875e-38 THEN '
+        '(-87.3365447505531e0) ELSE ln("p" / (1.0e0 - "p")) END))))) END'
     )
 
 

@@ -2,25 +2,37 @@
 
 Reflected Gaussian smoothing is the heat flow of an insulated rod: it multiplies the cosine term k by
 `exp(-(pi k sigma)^2 / 2)`. So a smoothed residual at any sigma costs one inverse cosine transform.
-May import: NumPy, SciPy's transforms inside the functions below.
+May import: NumPy, `blocks`, SciPy's transforms inside the functions below.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant._kernels.blocks import BLOCK
+
 Floats = NDArray[np.float64]
+Residuals = Callable[[slice], tuple[Floats, Floats]]
 
 
-def cosine_terms(p: Floats, residual: Floats, cells: int) -> Floats:
-    """Cosine transform of residuals that lie at p; each is shared by the two cell middles next to it."""
+def cosine_terms(size: int, residuals: Residuals, cells: int) -> Floats:
+    """Cosine transform of residuals; each is shared by the two cell middles next to it."""
     from scipy.fft import dct
 
-    place = np.clip(p * cells - 0.5, 0.0, cells - 1.0)
-    left = np.minimum(place.astype(np.int64), cells - 2)
-    share = place - left
-    grid = np.bincount(left, residual * (1 - share), cells) + np.bincount(left + 1, residual * share, cells)
+    grid, step = np.zeros(cells), max(BLOCK, 4 * cells)
+    for begin in range(0, size, step):
+        place, residual = residuals(slice(begin, min(begin + step, size)))
+        place = place * cells
+        place -= 0.5
+        np.clip(place, 0.0, cells - 1.0, out=place)
+        left = np.minimum(place.astype(np.int64), cells - 2)
+        place -= left
+        place *= residual
+        grid += np.bincount(left, residual - place, cells)
+        grid[1:] += np.bincount(left, place, cells)[:-1]
     return np.asarray(dct(grid, type=2))
 
 
@@ -35,11 +47,16 @@ def smoothed_size(terms: Floats, sigma: float) -> float:
     return float(np.abs(idct(kept, type=2)).sum())
 
 
-def fixed_point(p: Floats, residual: Floats, most_cells: int = 2**20) -> float:
-    """The sigma at which the smoothed size is sigma itself: size falls with sigma, so there is one."""
+def fixed_point(size: int, residuals: Residuals, most_cells: int = 2**20) -> float:
+    """The sigma at which the smoothed size is sigma itself: size falls with sigma, so there is one.
+
+    `residuals` gives the places in [0, 1] and the residuals of a slice of so many.
+    """
     cells = 2**10
     while True:
-        terms = cosine_terms(p, residual, cells)
+        terms = cosine_terms(size, residuals, cells)
+        if not terms.any():
+            return 0.0
         sigma = _meeting(terms)
         if sigma * cells >= 64 or cells >= most_cells:
             return sigma

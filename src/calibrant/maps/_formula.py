@@ -21,7 +21,7 @@ from calibrant._kernels import softmax, spline
 from calibrant._kernels.likelihood import LOG_FLOOR, expit
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
-from calibrant.maps._prior_shift import PriorShiftMap
+from calibrant.maps._prior_shift import PriorShiftMap, absorbed
 from calibrant.maps._records import (
     AffineLogitMap,
     IdentityMap,
@@ -148,13 +148,13 @@ def _temperature(record: TemperatureMap, x: Value, w: Writer) -> Value:
 
 @formula.register
 def _quadratic(record: QuadraticLogitMap, x: Value, w: Writer) -> Value:
-    z = w.keep(_read(record, x, w, record.low, record.high), "inside")
     ends = (record.low, record.high)
+    inside = w.keep(_read(record, x, w, *ends), "inside")
     values = [record.intercept + (record.linear + record.square * end) * end for end in ends]
     slopes = [max(record.linear + 2 * record.square * end, 0.0) for end in ends]
     size = max(map(abs, ends))
     most = abs(record.intercept) + (abs(record.linear) + abs(record.square) * size) * size
-    parabola = record.intercept + (record.linear + record.square * z) * z
+    parabola = record.intercept + (record.linear + record.square * inside) * inside
     return _expit(total_of([parabola, *_rays(record, x, w, ends, values, slopes)]), w, most)
 
 
@@ -201,12 +201,12 @@ def _steps(record: StepMap, x: Value, w: Writer) -> Value:
 
 @formula.register
 def _venn_abers(record: VennAbersMap, x: Value, w: Writer) -> Value:
-    return _picked(w, x, record.thresholds.tolist(), [record.merged.tolist()])[0]
+    return formula(record.as_steps, x, w)
 
 
 @formula.register
 def _partition(record: TreeMap, x: Value, w: Writer) -> Value:
-    return _steps(_of_probabilities(record.as_steps), x, w)
+    return _steps(record.as_steps.of_probabilities, x, w)
 
 
 @formula.register
@@ -217,7 +217,7 @@ def _lines(record: LineMap, x: Value, w: Writer) -> Value:
         unit = np.append(np.where(np.isinf(np.diff(knots)), 0.5, 1.0), 1.0)  # halves, where a distance overflows
     width = np.append(knots[1:] * unit[:-1] - knots[:-1] * unit[:-1], 1.0)
     columns = (knots * unit, width, values, np.append(np.diff(values), 0.0), unit)
-    left, wide, start, rise, part = _picked(w, inside, knots[1:].tolist(), [column.tolist() for column in columns])
+    left, wide, start, rise, part = _picked(w, x, knots[1:].tolist(), [column.tolist() for column in columns])
     return w.clip(0.0, start + (inside * part - left) / wide * rise, 1.0)
 
 
@@ -243,6 +243,9 @@ def _corrected(record: CorrectedMap, x: Value, w: Writer) -> Value:
 
 @formula.register
 def _prior_shift(record: PriorShiftMap, x: Value, w: Writer) -> Value:
+    whole = absorbed(record)
+    if whole is not None:
+        return formula(whole, x, w)
     p = w.keep(formula(record.maps[0], x, w), "p")
     up, down = record.new_prior / record.train_prior, (1 - record.new_prior) / (1 - record.train_prior)
     hit = w.keep(up * p, "hit")
@@ -319,24 +322,17 @@ def _part(record: Map, part: Map, x: Value, w: Writer) -> Value:
     """The formula of a part; one that reads any score is given a probability within [0, 1], where that matters."""
     if record.reads != "probability" or part.reads == "probability":
         return formula(part, x, w)
-    if isinstance(part, VennAbersMap):
-        part = StepMap(part.classes, part.thresholds, part.merged)
-    if isinstance(part, StepMap):
-        return formula(_of_probabilities(part), x, w)
+    steps = part.as_steps if isinstance(part, VennAbersMap) else part
+    if isinstance(steps, StepMap):
+        return formula(steps.of_probabilities, x, w)
     inside = isinstance(part, LineMap) and part.knots[0] >= 0 and part.knots[-1] <= 1
     return formula(part, x if inside else w.keep(w.clip(0.0, x, 1.0), "p"), w)
-
-
-def _of_probabilities(record: StepMap) -> StepMap:
-    """The steps between 0 and 1: what lies a little beyond them is taken for them."""
-    first, last = np.searchsorted(record.thresholds, [0.0, 1.0], side="right").tolist()
-    return StepMap(record.classes, record.thresholds[first:last], record.values[first : last + 1])
 
 
 def _floored_log_odds(part: Map, x: Value, w: Writer) -> Value:
     """Log p - log(1 - p) of a part, each logarithm with its own floor."""
     if isinstance(part, TreeMap):
-        steps = _of_probabilities(part.as_steps)
+        steps = part.as_steps.of_probabilities
         logs = softmax.log_floored(steps.values) - softmax.log1p_floored(steps.values)
         return _picked(w, x, steps.thresholds.tolist(), [logs.tolist()])[0]
     p = w.keep(formula(part, x, w), "p")

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibrant._checks import Floats
+from calibrant._kernels.blocks import slices
 from calibrant.errors import InputError
 from calibrant.maps._base import BinaryMap, ClassMap, Map, number, parts, vector
 from calibrant.maps._records import AffineLogitMap, IdentityMap, PlattMap, StepMap, TemperatureMap
@@ -25,14 +26,18 @@ MOST_RATIO = 1e300
 
 def shift_odds(p: Floats, up: float, down: float) -> Floats:
     """`p up / (p up + (1 - p) down)`: probabilities after the weights of the two classes changed."""
-    hit, miss = p * up, (1 - p) * down
-    return np.asarray(hit / (hit + miss))
+    moved = np.empty_like(p)
+    for at in slices(len(p)):
+        hit, miss = p[at] * up, (1 - p[at]) * down
+        np.divide(hit, np.add(hit, miss, out=miss), out=moved[at])
+    return moved
 
 
 def shift_rows(p: Floats, ratios: Floats) -> Floats:
     """Rows of class probabilities times the ratios, divided by their sums."""
     moved = p * ratios
-    return np.asarray(moved / moved.sum(axis=-1, keepdims=True))
+    moved /= moved.sum(axis=-1, keepdims=True)
+    return moved
 
 
 def _only_part(record: PriorShiftMap | ClassPriorShiftMap) -> Map:
@@ -154,7 +159,8 @@ def _move_steps(part: StepMap, by: float) -> Map:
 
 @_moved.register
 def _move_temperature(part: TemperatureMap, by: float) -> Map | None:
-    return AffineLogitMap(part.classes, part.beta, by, part.from_logits) if part.mix == 0 else None
+    ends = (part.lowest, part.highest)
+    return AffineLogitMap(part.classes, part.beta, by, part.from_logits, *ends) if part.mix == 0 else None
 
 
 @_moved.register

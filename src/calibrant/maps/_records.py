@@ -108,6 +108,12 @@ class StepMap(BinaryMap):
     def _apply(self, scores: Floats) -> Floats:
         return isotonic.apply_steps(scores, self.thresholds, self.values)
 
+    @property
+    def of_probabilities(self) -> StepMap:
+        """The steps between 0 and 1: a score a little beyond them is taken for 0 or 1."""
+        first, last = np.searchsorted(self.thresholds, [0.0, 1.0], side="right").tolist()
+        return StepMap(self.classes, self.thresholds[first:last], self.values[first : last + 1])
+
 
 @dataclass(frozen=True, eq=False)
 class LineMap(BinaryMap):

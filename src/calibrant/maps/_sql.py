@@ -220,8 +220,7 @@ def _cubic(knots: list[float], values: list[float], curvatures: list[float], z: 
 
 @_formula.register
 def _venn_abers(record: VennAbersMap, x: str, d: Dialect) -> str:
-    leaves = [d.double(_flushed(value)) for value in record.merged.tolist()]
-    return _tree(x, record.thresholds.tolist(), leaves, d)
+    return _formula(record.as_steps, x, d)
 
 
 @_formula.register
@@ -232,7 +231,7 @@ def _steps(record: StepMap, x: str, d: Dialect) -> str:
 
 @_formula.register
 def _partition(record: TreeMap, x: str, d: Dialect) -> str:
-    return _steps(record.as_steps, x, d)
+    return _steps(record.as_steps.of_probabilities, x, d)
 
 
 @_formula.register
@@ -245,13 +244,21 @@ def _lines(record: LineMap, x: str, d: Dialect) -> str:
 
 @_formula.register
 def _mixture(record: MixtureMap, x: str, d: Dialect) -> str:
-    inside = d.between(0.0, x, 1.0)
     terms = []
     for weight, part in zip(record.weights.tolist(), record.maps):
         if weight > 1e-17:
-            given = inside if record.reads == "probability" and part.reads == "score" else x
-            terms.append(f"{d.double(weight)} * {_bracketed(_formula(part, given, d))}")
+            terms.append(f"{d.double(weight)} * {_bracketed(_part(record, part, x, d))}")
     return d.between(0.0, " + ".join(terms), 1.0)
+
+
+def _part(record: MixtureMap, part: Map, x: str, d: Dialect) -> str:
+    """SQL of a part; one that reads any score is given a probability within [0, 1], where that matters."""
+    if record.reads != "probability" or part.reads == "probability":
+        return _formula(part, x, d)
+    steps = part.as_steps if isinstance(part, VennAbersMap) else part
+    if isinstance(steps, StepMap):
+        return _formula(steps.of_probabilities, x, d)
+    return _formula(part, d.between(0.0, x, 1.0), d)
 
 
 @_formula.register
@@ -309,9 +316,11 @@ def _within(reach: float, z: Term, d: Dialect) -> str:
 
 def _log_odds(x: str, d: Dialect) -> Term:
     """The log-odds of a probability, each logarithm floored as in the kernels."""
-    one, floor = d.double(1.0), d.double(LEAST_PROBABILITY)
-    ratio = f"ln({d.greatest}({floor}, {x}) / ({one} - {x}))"
-    sql = f"CASE WHEN {x} >= {one} THEN {d.double(-LOG_FLOOR)} ELSE {ratio} END"
+    one, ends = d.double(1.0), (d.double(LOG_FLOOR), d.double(-LOG_FLOOR))
+    sql = (
+        f"CASE WHEN {x} >= {one} THEN {ends[1]} WHEN {x} <= {d.double(LEAST_PROBABILITY)} THEN {ends[0]} "
+        f"ELSE ln({x} / ({one} - {x})) END"
+    )
     return Term(sql, -LOG_FLOOR, sys.float_info.epsilon / 2)
 
 

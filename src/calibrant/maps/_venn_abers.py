@@ -1,6 +1,6 @@
 """The frozen record of Venn-Abers: two step functions, p0 and p1, and what they merge to.
 
-May import NumPy, the kernels and `calibrant.maps._base`.
+May import NumPy, the kernels, `calibrant.maps._base` and `_records`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from calibrant._kernels import isotonic
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError
 from calibrant.maps._base import BinaryMap, vector
+from calibrant.maps._records import StepMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,11 @@ class VennAbersMap(BinaryMap):
     def merged(self) -> Floats:
         """The merged probability of each step."""
         return self.upper / (1 - self.lower + self.upper)
+
+    @property
+    def as_steps(self) -> StepMap:
+        """The merged probabilities as a step function."""
+        return StepMap(self.classes, self.thresholds, self.merged)
 
     def _apply(self, scores: Floats) -> Floats:
         return isotonic.apply_steps(scores, self.thresholds, self.merged)

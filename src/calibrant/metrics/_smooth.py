@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from calibrant._checks import Label
+from calibrant._checks import Floats, Label
 from calibrant._kernels import heat
 from calibrant.metrics._inputs import binary_input
 
@@ -51,7 +49,10 @@ def smooth_calibration_error(
     0.25
     """
     table = binary_input(y_true, y_prob, sample_weight, pos_label, what="smooth_calibration_error")
-    residual = (table.positives - table.weight * table.scores) / table.total_weight
-    if not np.any(residual):
-        return 0.0
-    return heat.fixed_point(table.scores, residual)
+    total = table.total_weight
+
+    def residuals(at: slice) -> tuple[Floats, Floats]:
+        part = table._at(at)
+        return part.scores, (part.positives - part.weight * part.scores) / total
+
+    return heat.fixed_point(len(table), residuals)

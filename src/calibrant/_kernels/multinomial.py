@@ -53,8 +53,8 @@ class Shape(Protocol):
     def gather(self, values: Floats, logs: Floats) -> Floats:
         """The gradient in theta of `sum(values * eta)`."""
 
-    def factors(self, values: Floats, logs: Floats) -> Floats:
-        """`values_k d eta_k / d theta`, shape (parameters, m)."""
+    def outer(self, values: Floats, logs: Floats) -> Floats:
+        """`sum f f'` with `f_k = values_k d eta_k / d theta`, shape (parameters, parameters)."""
 
     def diagonal_blocks(self, values: Floats, logs: Floats) -> Floats:
         """`sum values_k (d eta_k)(d eta_k)'`, shape (K, p, p)."""
@@ -69,11 +69,13 @@ class PerClass:
     def gather(self, values: Floats, logs: Floats) -> Floats:
         return np.stack([np.einsum("km,km->k", values, logs), values.sum(axis=1)], axis=1)
 
-    def factors(self, values: Floats, logs: Floats) -> Floats:
-        out = np.empty((len(logs), 2, logs.shape[1]))
-        np.multiply(values, logs, out=out[:, 0])
-        out[:, 1] = values
-        return out.reshape(-1, logs.shape[1])
+    def outer(self, values: Floats, logs: Floats) -> Floats:
+        # Not from one array of both: it is twice as large, and its pages may be fresh in every block.
+        scaled, out = values * logs, np.empty((len(logs), 2, len(logs), 2))
+        out[:, 0, :, 0], out[:, 1, :, 1] = scaled @ scaled.T, values @ values.T
+        out[:, 0, :, 1] = scaled @ values.T
+        out[:, 1, :, 0] = out[:, 0, :, 1].T
+        return out.reshape(2 * len(logs), -1)
 
     def diagonal_blocks(self, values: Floats, logs: Floats) -> Floats:
         scaled = values * logs
@@ -93,12 +95,13 @@ class AllPairs:
     def gather(self, values: Floats, logs: Floats) -> Floats:
         return np.concatenate([values @ logs.T, values.sum(axis=1, keepdims=True)], axis=1)
 
-    def factors(self, values: Floats, logs: Floats) -> Floats:
+    def outer(self, values: Floats, logs: Floats) -> Floats:
         k, m = logs.shape
         out = np.empty((k, k + 1, m))
         np.multiply(values[:, None], logs, out=out[:, :k])
         out[:, k] = values
-        return out.reshape(-1, m)
+        factors = out.reshape(-1, m)
+        return np.asarray(factors @ factors.T)
 
     def diagonal_blocks(self, values: Floats, logs: Floats) -> Floats:
         with_one = np.concatenate([logs, np.ones((1, logs.shape[1]))])
@@ -170,8 +173,8 @@ class Multinomial:
         def work(part: ClassBlocks, first: int, last: int) -> tuple[Floats, Floats]:
             logs, q, _ = self._soft(theta, part, first, last)
             weight = part.weight(first, last)
-            factors = self.shape.factors(q if weight is None else q * np.sqrt(weight), logs)
-            return self.shape.diagonal_blocks(q if weight is None else q * weight, logs), factors @ factors.T
+            outer = self.shape.outer(q if weight is None else q * np.sqrt(weight), logs)
+            return self.shape.diagonal_blocks(q if weight is None else q * weight, logs), outer
 
         blocks, outer = self.rows.sums(work)
         p = blocks.shape[1]

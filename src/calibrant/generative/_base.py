@@ -24,7 +24,7 @@ from calibrant._kernels.generative import by_class, softmax_rows
 from calibrant._parameters import Number, Rule, check_parameters
 from calibrant.data._arrays import array_of
 from calibrant.errors import InputError, InputTypeError
-from calibrant.generative._features import matrix
+from calibrant.generative._features import checked_blocks, matrix, two_dimensional
 from calibrant.generative._frame_passes import FramePasses, rows_of_frame
 from calibrant.generative._frames import named_columns
 from calibrant.generative._prediction import ClassProbabilities
@@ -345,8 +345,9 @@ class GenerativeClassifier(ClassProbabilities):
         rows = self._fitted_rows(X)
         result = by_class(len(rows), len(self.classes_))
         with one_blas_thread():
-            for part in blocks_of(len(rows), block_rows(rows.shape[1], len(self.classes_))):
-                result[part] = softmax_rows(self._rate(rows[part]), log)
+            parts = blocks_of(len(rows), block_rows(rows.shape[1], len(self.classes_)))
+            for part, block in checked_blocks(rows, parts):
+                result[part] = softmax_rows(self._rate(block), log)
         return result
 
     def _rate(self, block: NDArray[Any]) -> Floats:
@@ -357,7 +358,7 @@ class GenerativeClassifier(ClassProbabilities):
         if not hasattr(self, "statistics_"):
             name = type(self).__name__
             raise NotFitted(f"This {name} is not fitted yet. Call fit(X, y), partial_fit or fit_statistics first.")
-        rows = matrix(X)
+        rows = two_dimensional(X, "X")
         self._remember_features(X, rows, reset=False)
         return rows
 

@@ -7,6 +7,7 @@ May import NumPy, SciPy's test for sparse matrices, the kernels, `calibrant._che
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,25 @@ Categories = tuple[NDArray[Any], ...]
 
 def matrix(X: Any, name: str = "X") -> NDArray[Any]:
     """Rows and features, checked: two dimensions, nothing missing or infinite. Arrays are not copied."""
+    array = two_dimensional(X, name)
+    check_values(array, name)
+    return array
+
+
+def checked_blocks(rows: NDArray[Any], parts: Iterable[slice]) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Blocks of rows as `two_dimensional` gives them, each checked when its turn comes, so that memory is read once."""
+    later = rows.dtype.kind == "f" and rows.flags.c_contiguous
+    if not later:
+        check_values(rows, "X")
+    for part in parts:
+        if later and not _plainly_modest(rows[part]):
+            check_values(rows, "X")
+            later = False
+        yield part, rows[part]
+
+
+def two_dimensional(X: Any, name: str) -> NDArray[Any]:
+    """Rows and features, one or more of each, their values not looked at yet."""
     if issparse(X):
         raise InputTypeError(f"{name} is a sparse matrix: give a dense array, for example {name}.toarray().")
     array = array_of(X, name)
@@ -45,12 +65,16 @@ def matrix(X: Any, name: str = "X") -> NDArray[Any]:
         )
     if array.dtype.kind == "c":
         raise InputError(f"Complex data not supported: {name} holds complex numbers. Give their parts as features.")
+    return array
+
+
+def check_values(array: NDArray[Any], name: str) -> None:
+    """Refuse missing and infinite numbers, and those whose squares overflow."""
     if array.dtype.kind == "f" and not _plainly_modest(array):
         _checks.finite(array, name)
         _not_too_large(array, name)
     elif array.dtype.kind == "O":
         _nothing_missing(array, name)
-    return array
 
 
 def _plainly_modest(array: NDArray[Any]) -> bool:

@@ -74,7 +74,7 @@ def test_sums_of_rows_of_any_length(make, k):
     assert_all_same(make(columns_of(p, y)), p, y)
 
 
-@pytest.mark.parametrize("k", [130, 300])
+@pytest.mark.parametrize("k", [130, pytest.param(300, marks=pytest.mark.slow)])
 def test_hundreds_of_classes(k):
     p, y, _ = rows_of(k, n=60, seed=k, digits=6)
     options = {"scores": scores_of(k), "label": "y"}

@@ -382,6 +382,13 @@ def test_smooth_error_is_its_definition(seed):
     assert ca.smooth_calibration_error(y, p, sample_weight=w) == pytest.approx(by_hand(y, p, w), rel=1e-6)
 
 
+def test_smooth_error_sees_residuals_that_cancel_in_a_coarse_grid():
+    """A quarter of the rows with .5 are positive; those 1 / 4096 beside them make up for it."""
+    p, positives, negatives = [0.5 - 2**-12, 0.5, 0.5 + 2**-12], [20472, 8192, 20488], [12296, 24576, 12280]
+    table = ca.ScoreTable.from_counts(p, positives, negatives)
+    assert ca.smooth_calibration_error(table) == pytest.approx(0.00133709, rel=1e-5)
+
+
 def test_smooth_error_of_a_constant_and_of_tiny_probabilities():
     assert ca.smooth_calibration_error([0, 1], [0.5, 0.5]) == 0
     rng = np.random.default_rng(0)

@@ -37,7 +37,16 @@ from calibrant.maps import (
     TreeMap,
 )
 from catalogue import BINARY, MANY, binary_rows, class_rows, named
-from test_maps_sql import MAPS, PAIR, assert_agree, scores_for
+from test_maps_sql import (  # noqa: F401
+    MAPS,
+    PAIR,
+    assert_agree,
+    assert_postgres_agrees,
+    assert_sqlite_agrees,
+    postgres,
+    scores_for,
+    sqlite,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
 
@@ -77,6 +86,12 @@ MORE: list[Map] = [
     QuadraticLogitMap(PAIR, -800.0, 0.9, 0.3, -2.0, 3.0, True),
     *(AffineLogitMap(PAIR, 0.1, -3.0, False, low, high) for low, high in [(-80.0, 36.5), (1.0, 36.71), (-9.0, -9.0)]),
     *(AffineLogitMap(PAIR, slope, 0.01) for slope in (20.0, -0.05, 1e-300)),
+    BetaMap(PAIR, 30.0, 30.0, 5.0),
+    QuadraticLogitMap(PAIR, 2e20, 1e20, 0.0, -2.0, 3.0, True),
+    *(PriorShiftMap(PAIR, 0.5, new, (PlattMap(PAIR, 1.0, 0.0),)) for new in (1e-5, 1e-10)),
+    PriorShiftMap(PAIR, 0.5, 1e-5, (LINE,)),
+    # Weights that add up to 1.0000000000000002 in this order.
+    MixtureMap(PAIR, np.array([9, 13, 15, 21, 26, 3]) / 87, (StepMap(PAIR, [0.5], [0.0, 1.0]),) * 6),
     MixtureMap(PAIR, [0.1] * 10, (StepMap(PAIR, [0.5], [1.0, 1.0]),) * 9 + (LINE,)),
     MixtureMap(PAIR, [0.5, 0.5], (StepMap(PAIR, [-1e-7, 0.0, 0.5, 1.0, 1 + 1e-7], np.arange(6) / 6), LINE)),
     MixtureMap(PAIR, [0.5, 0.5], (LineMap(PAIR, [-1e-7, 0.5, 1 + 1e-7], [0.0, 0.4, 1.0]), LINE)),
@@ -164,6 +179,15 @@ def test_sql_agrees(record):
         engine.execute("CREATE TABLE t AS SELECT unnest(?::DOUBLE[]) AS s", [scores.tolist()])
         found = engine.execute(f"SELECT {record.to_sql('s')} FROM t").fetchall()
     assert_agree(record, scores, [row[0] for row in found])
+
+
+@pytest.mark.parametrize("record", MORE, ids=lambda record: record.kind)
+def test_sqlite_agrees(record, sqlite):  # noqa: F811
+    assert_sqlite_agrees(record, sqlite)
+
+
+def test_postgres_agrees(postgres):  # noqa: F811
+    assert_postgres_agrees(MORE, postgres)
 
 
 @pytest.mark.parametrize("case", **named(BINARY))

@@ -163,6 +163,10 @@ def sqlite() -> Iterator[sqlite3.Connection]:
 
 @pytest.mark.parametrize("record", MAPS, ids=lambda record: record.kind)
 def test_sqlite_agrees_with_python(record: Map, sqlite: sqlite3.Connection) -> None:
+    assert_sqlite_agrees(record, sqlite)
+
+
+def assert_sqlite_agrees(record: Map, sqlite: sqlite3.Connection) -> None:
     scores = scores_for(record)
     scores = scores[(np.abs(scores) > 1e-280) | (scores == 0)]  # SQLite reads smaller constants to an ulp or two
     sqlite.execute('CREATE TABLE t ("s" REAL)')
@@ -222,7 +226,11 @@ def postgres() -> Iterator[Postgres]:
 
 
 def test_postgres_agrees_with_python(postgres: Postgres) -> None:
-    for record in MAPS:
+    assert_postgres_agrees(MAPS, postgres)
+
+
+def assert_postgres_agrees(records: list[Map], postgres: Postgres) -> None:
+    for record in records:
         scores = scores_for(record)
         rows = ", ".join(f"({place}, '{score!r}'::float8)" for place, score in enumerate(scores.tolist()))
         sql = f"SELECT {record.to_sql('s', 'postgres')} FROM (VALUES {rows}) AS t(place, s) ORDER BY place;"

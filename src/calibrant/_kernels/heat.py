@@ -55,9 +55,7 @@ def fixed_point(size: int, residuals: Residuals, most_cells: int = 2**20) -> flo
     cells = 2**10
     while True:
         terms = cosine_terms(size, residuals, cells)
-        if not terms.any():
-            return 0.0
-        sigma = _meeting(terms)
+        sigma = _meeting(terms) if terms.any() else 0.0  # residuals may cancel in a cell: a finer grid tells
         if sigma * cells >= 64 or cells >= most_cells:
             return sigma
         cells = min(most_cells, max(2 * cells, 2 ** int(np.ceil(np.log2(64 / max(sigma, 1e-9))))))

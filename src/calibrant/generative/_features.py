@@ -36,13 +36,13 @@ def matrix(X: Any, name: str = "X") -> NDArray[Any]:
 
 def checked_blocks(rows: NDArray[Any], parts: Iterable[slice]) -> Iterator[tuple[slice, NDArray[Any]]]:
     """Blocks of rows as `two_dimensional` gives them, each checked when its turn comes, so that memory is read once."""
-    later = rows.dtype.kind == "f" and rows.flags.c_contiguous
-    if not later:
+    unchecked = rows.dtype.kind == "f" and rows.flags.c_contiguous
+    if not unchecked:
         check_values(rows, "X")
     for part in parts:
-        if later and not _plainly_modest(rows[part]):
+        if unchecked and not _plainly_modest(rows[part]):
             check_values(rows, "X")
-            later = False
+            unchecked = False
         yield part, rows[part]
 
 

@@ -5,7 +5,8 @@ beside no other expression. So the formulas clip little but the column itself.
 
 Steps are a balanced tree of conditions: DuckDB and Spark go down one way per row, the others work out every branch.
 K classes need columns on the way (the greatest logit, the sum of a softmax): they are added stage by stage, and
-dropped at the end. May import narwhals, `calibrant.maps._formula`, `_class_formula` and `_stages`.
+dropped at the end. May import narwhals, `calibrant.maps._base`, `_formula`, `_class_formula` and
+`_stages`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class _Expressions:
         """Balanced conditions; where both sides hold one and the same number, there is none."""
         import narwhals as nw
 
-        if not cuts:
+        if len(set(leaves)) == 1:
             return nw.lit(leaves[0])
         middle = len(cuts) // 2
         below = self._tree(x, cuts[:middle], leaves[: middle + 1])

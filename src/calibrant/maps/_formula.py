@@ -4,7 +4,7 @@ A writer of a language gives values that can be added, subtracted, multiplied an
 `Writer`. Invariant: no rule takes a logarithm of a number below 1e-38 or an exponential beyond 700, or divides by 0,
 also where the result is not used.
 A new kind of map registers its rule with `formula`. May import the kernels, `calibrant._checks`, the records of this
-folder, the limits of `calibrant.maps._sql` and `calibrant.errors`.
+folder, `calibrant.maps._sql` and `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from calibrant.maps._records import (
     TemperatureMap,
 )
 from calibrant.maps._smooth import BetaMap, QuadraticLogitMap, SplineMap
-from calibrant.maps._sql import LARGEST, LEAST_PROBABILITY, MOST_EXPONENT
+from calibrant.maps._sql import LARGEST, LEAST_PROBABILITY, MOST_EXPONENT, part_to_write
 from calibrant.maps._tree import AverageMap, CorrectedMap, TreeMap
 from calibrant.maps._venn_abers import VennAbersMap
 
@@ -172,8 +172,8 @@ def _spline(record: SplineMap, x: Value, w: Writer) -> Value:
     ends = (float(record.knots[0]), float(record.knots[-1]))
     inside = w.keep(_read(record, x, w, *ends), "inside")
     # A probability is compared itself, as far as its log-odds are not cut off.
-    inner, reach = record.knots[1:-1], [-math.inf, math.inf] if record.from_logits else _ends(record)
-    first, last = np.searchsorted(inner, reach, side="right").tolist()
+    inner, ends_read = record.knots[1:-1], (-math.inf, math.inf) if record.from_logits else _ends(record)
+    first, last = np.searchsorted(inner, ends_read, side="right").tolist()
     cuts = [knot if record.from_logits else _probability_at(knot) for knot in inner[first:last].tolist()]
     pieces = [column[first : last + 1] for column in _cubics(record)]
     # From the distance t of the left knot: value + t (slope + t (bend + t cube)).
@@ -305,28 +305,25 @@ def _rays(
 ) -> list[Value]:
     """What the lines beyond both ends of a curve add to its value there, as far as MOST_EXPONENT."""
     (low, high), found = ends, []
-    below, above = _reach(values[0], slopes[0]), _reach(values[1], -slopes[1])
+    below, above = _ray_length(values[0], slopes[0]), _ray_length(values[1], -slopes[1])
+    # A steep line may end before the next number does.
     if below > 0 and (record.from_logits or low > record.lowest):
-        found.append(slopes[0] * (_read(record, x, w, max(low - below, -LARGEST), low) - low))
+        end = min(low - below, math.nextafter(low, -math.inf))
+        found.append(slopes[0] * (_read(record, x, w, end, low) - low))
     if above > 0 and (record.from_logits or high < record.highest):
-        found.append(slopes[1] * (_read(record, x, w, high, min(high + above, LARGEST)) - high))
+        end = max(high + above, math.nextafter(high, math.inf))
+        found.append(slopes[1] * (_read(record, x, w, high, end) - high))
     return found
 
 
-def _reach(value: float, fall: float) -> float:
+def _ray_length(value: float, fall: float) -> float:
     """How far a line that starts at a value and falls (negative: rises) may go, MOST_EXPONENT being its end."""
     return (MOST_EXPONENT + (value if fall > 0 else -value)) / abs(fall) if fall else 0.0
 
 
 def _part(record: Map, part: Map, x: Value, w: Writer) -> Value:
-    """The formula of a part; one that reads any score is given a probability within [0, 1], where that matters."""
-    if record.reads != "probability" or part.reads == "probability":
-        return formula(part, x, w)
-    steps = part.as_steps if isinstance(part, VennAbersMap) else part
-    if isinstance(steps, StepMap):
-        return formula(steps.of_probabilities, x, w)
-    inside = isinstance(part, LineMap) and part.knots[0] >= 0 and part.knots[-1] <= 1
-    return formula(part, x if inside else w.keep(w.clip(0.0, x, 1.0), "p"), w)
+    written, as_it_is = part_to_write(record, part)
+    return formula(written, x if as_it_is else w.keep(w.clip(0.0, x, 1.0), "p"), w)
 
 
 def _floored_log_odds(part: Map, x: Value, w: Writer) -> Value:

@@ -2,7 +2,8 @@
 
 `odds(p') = odds(p) * factor` for two classes, factor = [new / (1 - new)] / [train / (1 - train)];
 `p'_k = p_k r_k / sum_j p_j r_j`, r_k = new_k / train_k, for K classes.
-May import NumPy, the kernels and `calibrant.maps._base`.
+May import NumPy, the kernels, `calibrant._checks`, `calibrant.maps._base`, `_records`, `_smooth` and
+`calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -90,6 +91,9 @@ class PriorShiftMap(BinaryMap):
         return math.log(new) - math.log1p(-new) - math.log(train) + math.log1p(-train)
 
     def _apply(self, scores: Floats) -> Floats:
+        whole: Any = absorbed(self)  # a p that has been rounded next to 1 cannot be moved away from it any more
+        if whole is not None:
+            return np.asarray(whole(scores))
         inner: Any = self.maps[0](scores)
         return shift_odds(inner, self.new_prior / self.train_prior, (1 - self.new_prior) / (1 - self.train_prior))
 

@@ -48,6 +48,7 @@ class _Lines:
         self.lines: list[str] = []
         self.lists: list[str] = []
         self.names = {"x"}
+        self.kept: dict[str, Value] = {}
 
     def exp(self, x: Value) -> Value:
         return _Text(f"math.exp({_code(x)})", atom=True)
@@ -65,11 +66,14 @@ class _Lines:
         return _Text(f"({_code(yes)} if {_code(x)} < {cut!r} else {_code(no)})", atom=True)
 
     def keep(self, x: Value, name: str) -> Value:
-        if _code(x).isidentifier():
+        code = _code(x)
+        if code.isidentifier():
             return x
-        fresh = self._fresh(name)
-        self.lines.append(f"{fresh} = {_code(x)}")
-        return _Text(fresh, atom=True)
+        if code not in self.kept:
+            fresh = self._fresh(name)
+            self.lines.append(f"{fresh} = {code}")
+            self.kept[code] = _Text(fresh, atom=True)
+        return self.kept[code]
 
     def pick(self, x: Value, cuts: Sequence[float], columns: Sequence[Sequence[float]]) -> list[Value]:
         step, known = self._fresh("step"), self._list("CUTS", cuts)

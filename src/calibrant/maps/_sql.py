@@ -252,13 +252,21 @@ def _mixture(record: MixtureMap, x: str, d: Dialect) -> str:
 
 
 def _part(record: MixtureMap, part: Map, x: str, d: Dialect) -> str:
-    """SQL of a part; one that reads any score is given a probability within [0, 1], where that matters."""
+    written, as_it_is = part_to_write(record, part)
+    return _formula(written, x if as_it_is else d.between(0.0, x, 1.0), d)
+
+
+def part_to_write(record: Map, part: Map) -> tuple[Map, bool]:
+    """The part of a map as it may be written, and whether it takes the score as it is.
+
+    Else it reads any score where the whole reads probabilities, and is given one that has been moved into [0, 1].
+    """
     if record.reads != "probability" or part.reads == "probability":
-        return _formula(part, x, d)
+        return part, True
     steps = part.as_steps if isinstance(part, VennAbersMap) else part
     if isinstance(steps, StepMap):
-        return _formula(steps.of_probabilities, x, d)
-    return _formula(part, d.between(0.0, x, 1.0), d)
+        return steps.of_probabilities, True
+    return part, isinstance(part, LineMap) and bool(part.knots[0] >= 0 and part.knots[-1] <= 1)
 
 
 @_formula.register

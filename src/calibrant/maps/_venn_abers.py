@@ -1,6 +1,7 @@
 """The frozen record of Venn-Abers: two step functions, p0 and p1, and what they merge to.
 
-May import NumPy, the kernels, `calibrant.maps._base` and `_records`.
+May import NumPy, the kernels, `calibrant._checks`, `calibrant.data._arrays`, `calibrant.maps._base`, `_records` and
+`calibrant.errors`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as ca
-from calibrant.errors import InputError, MissingDependencyError, OutputExistsError
+from calibrant.errors import ColumnError, InputError, InputTypeError, MissingDependencyError, OutputExistsError
 from calibrant.maps import (
     AffineLogitMap,
     AverageMap,
@@ -85,7 +85,11 @@ MORE: list[Map] = [
     QuadraticLogitMap(PAIR, 0.1, 0.9, -0.3, -2.0, 3.0, False, -1.0, 36.4),
     QuadraticLogitMap(PAIR, -800.0, 0.9, 0.3, -2.0, 3.0, True),
     *(AffineLogitMap(PAIR, 0.1, -3.0, False, low, high) for low, high in [(-80.0, 36.5), (1.0, 36.71), (-9.0, -9.0)]),
-    *(AffineLogitMap(PAIR, slope, 0.01) for slope in (20.0, -0.05, 1e-300)),
+    *(AffineLogitMap(PAIR, slope, 0.01) for slope in (20.0, -0.05, 1e-300, 1 + 5e-8, 1 - 1e-9)),
+    PlattMap(PAIR, 1 + 5e-8, 0.5),
+    TemperatureMap(PAIR, 1.0, 1e-8),
+    BetaMap(PAIR, 1 + 4e-8, 1 - 4e-8, 0.01),
+    PriorShiftMap(PAIR, 0.5, 0.5 + 1e-8, (STEPS,)),
     BetaMap(PAIR, 30.0, 30.0, 5.0),
     QuadraticLogitMap(PAIR, 2e20, 1e20, 0.0, -2.0, 3.0, True),
     *(PriorShiftMap(PAIR, 0.5, new, (PlattMap(PAIR, 1.0, 0.0),)) for new in (1e-5, 1e-10)),
@@ -309,6 +313,45 @@ def test_a_missing_onnx_is_said_with_the_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[onnx\]'"):
         LINE.to_onnx(tmp_path / "map.onnx")
+
+
+@pytest.mark.parametrize("name", ["two words", "math", "float", "min", "bisect_right", "lambda", None])
+def test_names_that_would_break_the_text_are_refused(name):
+    with pytest.raises(InputError, match="name must be a name"):
+        STEPS.to_python(name)
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES.keys())
+def test_dates_are_no_scores(make):
+    days = make({"day": pd.to_datetime(["1970-01-02", "1970-01-03"]).to_numpy().astype("datetime64[us]")})
+    with pytest.raises(InputTypeError, match="'day' holds dates or times"):
+        PlattMap(PAIR, 1.0, 0.0).apply_frame(days, "day")
+
+
+def test_text_on_dask_is_read_as_on_pandas():
+    frame = pd.DataFrame({"p": [".5", ".75"]}, dtype=object)
+    made = STEPS.apply_frame(dask.from_pandas(frame, npartitions=1), "p").compute()
+    assert made["calibrated"].tolist() == STEPS.apply_frame(frame, "p")["calibrated"].tolist() == [0.4, 1.0]
+
+
+def test_capitals_do_not_tell_names_apart_in_sql():
+    """DuckDB took the raw score for the column that was asked for."""
+    many = TemperatureMap(("cat", "Cat", "dog"), 2.0)
+    rows = {"a": [0.5], "b": [0.3], "c": [0.2]}
+    for refused in (
+        lambda: LINE.apply_frame(FRAMES["duckdb"]({"p": [0.5]}), "p", prefix="P"),
+        lambda: LINE.apply_frame(FRAMES["duckdb"]({"p": [0.5], "Calibrated": [9]}), "p"),
+        lambda: many.apply_frame(FRAMES["duckdb"](rows), ["a", "b", "c"]),
+        lambda: many.to_sql(["a", "b", "c"]),
+        lambda: TemperatureMap(TRIPLE, 2.0).to_sql(["a", "b", "c"], keep=["calibrated_b"]),
+        lambda: TemperatureMap((1, "1", "x"), 2.0).apply_frame(pl.LazyFrame(rows), ["a", "b", "c"]),
+    ):
+        with pytest.raises(ColumnError, match=r"another prefix|would have one name"):
+            refused()
+    assert '"calibrated_Cat"' in many.to_sql(["a", "b", "c"], "postgres")
+    assert LINE.apply_frame(pl.DataFrame({"p": [0.5]}), "p", prefix="P").columns == ["p", "P"]
+    with pytest.raises(InputError, match="prefix must be text"):
+        LINE.apply_frame(pl.DataFrame({"p": [0.5]}), "p", prefix=5)
 
 
 def test_a_map_of_thousands_of_steps():

@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrant._checks import ROW_SUM_TOLERANCE, columns_in_order, shown
 from calibrant.data._class_frames import row_sum
-from calibrant.errors import InputError
+from calibrant.errors import ColumnError, InputError
 from calibrant.maps._base import Map
 from calibrant.maps._class_records import ClassIdentityMap, LogMixtureMap, MatrixScalingMap, VectorScalingMap
 from calibrant.maps._formula import Value, Writer, formula, total_of
@@ -69,6 +69,19 @@ def score_names(record: Map, columns: Any) -> list[str]:
 def new_names(record: Map, prefix: str = "calibrated") -> list[str]:
     """Names of the columns of the probabilities."""
     return [f"{prefix}_{own}" for own in record.classes]
+
+
+def refuse_one_name(names: Sequence[str], folds: bool) -> None:
+    """Refuse two columns of one name; `folds` where capitals do not tell names apart."""
+    known: dict[str, str] = {}
+    for name in names:
+        before = known.setdefault(name.lower() if folds else name, name)
+        if before is not name:
+            where = " in this engine" if folds else ""
+            raise ColumnError(
+                f"The new columns {before!r} and {name!r} would have one name{where}. Take a map of classes whose "
+                f"names differ, or keep other columns."
+            )
 
 
 # ---------------------------------------------------------------- one rule per kind of map

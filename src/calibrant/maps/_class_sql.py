@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
-from calibrant.maps._class_formula import class_probabilities, new_names, row_ends, score_names
+from calibrant.maps._class_formula import class_probabilities, new_names, refuse_one_name, row_ends, score_names
 from calibrant.maps._formula import Value, reach
 from calibrant.maps._sql import Dialect, dialect_named
 from calibrant.maps._stages import Stages
@@ -62,6 +62,7 @@ def class_query(record: Map, columns: Sequence[str], dialect: str, table: str, k
         raise InputError(f"table must be what stands after FROM, the name of a table for example, not {table!r}.")
     if isinstance(keep, str) or not all(isinstance(name, str) and name for name in keep):
         raise InputError(f"keep must be a list of the names of columns, but it is {keep!r}.")
+    refuse_one_name([*keep, *new_names(record)], folds=dialect != "postgres")
     writer = _Query(d)
     found = class_probabilities(record, [writer.given(name) for name in names], writer)
     writer.put(VALID, f"CASE WHEN {_condition(record, list(map(d.name, names)), d)} THEN 1 ELSE 0 END")

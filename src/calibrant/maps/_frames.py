@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from calibrant._checks import ROW_SUM_TOLERANCE, Floats, shown
 from calibrant.data._columns import column_index
-from calibrant.errors import ColumnError, InputError
+from calibrant.errors import ColumnError, InputError, InputTypeError
 from calibrant.maps._base import Map
-from calibrant.maps._class_formula import class_formula, new_names, score_names
+from calibrant.maps._class_formula import class_formula, new_names, refuse_one_name, score_names
 from calibrant.maps._expression import column_expression, with_class_columns
 from calibrant.maps._formula import reach
 from calibrant.maps._tree import RowMap
@@ -33,10 +33,16 @@ def frame_with_map(record: Map, frame: Any, columns: str | Sequence[str], prefix
     native: Any = nw.to_native(frame, pass_through=True)
     if nw.dependencies.is_dask_dataframe(native):
         parts: Any = native
-        _places(record, list(parts.columns), columns, prefix)
-        return parts.map_partitions(partial(frame_with_map, record, columns=columns, prefix=prefix))
+        names, new = _places(record, list(parts.columns), columns, prefix, folds=False)
+        _refuse_times(nw.from_native(parts._meta).schema, names)
+        made = parts._meta.assign(**{name: np.zeros(0) for name in new})
+        return parts.map_partitions(partial(frame_with_map, record, columns=columns, prefix=prefix), meta=made)
     wrapped: Any = nw.from_native(native)
-    names, new = _places(record, wrapped.collect_schema().names(), columns, prefix)
+    schema = wrapped.collect_schema()
+    # SQL engines take names that differ in capitals for one.
+    folds = isinstance(wrapped, nw.LazyFrame) and not wrapped.implementation.is_polars()
+    names, new = _places(record, schema.names(), columns, prefix, folds)
+    _refuse_times(schema, names)
     if not isinstance(wrapped, nw.LazyFrame):
         made = _eager(record, wrapped, names, new)
     elif isinstance(columns, str):
@@ -46,8 +52,12 @@ def frame_with_map(record: Map, frame: Any, columns: str | Sequence[str], prefix
     return made.to_native()
 
 
-def _places(record: Map, there: list[str], columns: str | Sequence[str], prefix: str) -> tuple[list[str], list[str]]:
-    """The names of the columns of scores and of the new ones."""
+def _places(
+    record: Map, there: list[str], columns: str | Sequence[str], prefix: str, folds: bool
+) -> tuple[list[str], list[str]]:
+    """The names of the columns of scores and of the new ones; `folds` where capitals do not tell names apart."""
+    if not isinstance(prefix, str) or not prefix:
+        raise InputError(f"prefix must be text, the name of the new column or its beginning, but it is {prefix!r}.")
     if len(record.classes) == 2 and isinstance(columns, str):
         names, new = [columns], [prefix]
     elif len(record.classes) == 2 and not _takes_two_columns(record, columns):
@@ -55,10 +65,20 @@ def _places(record: Map, there: list[str], columns: str | Sequence[str], prefix:
     else:
         names, new = score_names(record, columns), new_names(record, prefix)
     found = [there[column_index(there, name, "columns")] for name in names]
-    taken = [name for name in new if name in there]
+    same = str.lower if folds else str
+    known = {same(name): name for name in there if isinstance(name, str)}
+    taken = [known[same(name)] for name in new if same(name) in known]
     if taken:
         raise ColumnError(f"The frame has a column {taken[0]!r} already: give another prefix.")
+    refuse_one_name(new, folds)
     return found, new
+
+
+def _refuse_times(schema: Any, names: list[str]) -> None:
+    """Refuse dates and times, which engines would turn into numbers."""
+    for name in names:
+        if schema[name].is_temporal():
+            raise InputTypeError(f"Column {name!r} holds dates or times ({schema[name]}), not scores.")
 
 
 def _takes_two_columns(record: Map, columns: Any) -> bool:

@@ -27,6 +27,7 @@ from calibrant.maps._sql import LARGEST, LEAST_PROBABILITY
 
 OPSET = 17
 IR_VERSION = 8
+NEAR_ONE = 1e-6
 OPERATIONS = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"}
 
 
@@ -37,6 +38,10 @@ class _Node(Operand):
         self.graph, self.name = graph, name
 
     def join(self, operation: str, left: Value, right: Value) -> Value:
+        factor, other = (left, right) if isinstance(left, float) else (right, left)
+        if operation == "*" and isinstance(factor, float) and 0 < abs(factor - 1.0) < NEAR_ONE:
+            # ONNX Runtime takes out a multiplication by a constant within some 5e-8 of 1.
+            return other + self.graph.node("Mul", factor - 1.0, other)
         return self.graph.node(OPERATIONS[operation], left, right)
 
 

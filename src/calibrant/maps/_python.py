@@ -6,6 +6,7 @@ May import the standard library, `calibrant.maps._formula`, `_class_formula` and
 
 from __future__ import annotations
 
+import builtins
 import keyword
 from collections.abc import Sequence
 from typing import ClassVar
@@ -106,8 +107,9 @@ def _filled(values: Sequence[float]) -> list[str]:
 
 def python_source(record: Map, name: str = "calibrate") -> str:
     """The text of a module with one function, the map."""
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise InputError(f"name must be a name that a Python function can have, but it is {name!r}.")
+    usable = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
+    if not usable or hasattr(builtins, name) or name in ("math", "bisect_right"):
+        raise InputError(f"name must be a name that a Python function can have, and no built-in's, but it is {name!r}.")
     writer = _Lines()
     writer.names.add(name)
     if len(record.classes) != 2:

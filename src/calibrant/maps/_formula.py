@@ -4,7 +4,7 @@ A writer of a language gives values that can be added, subtracted, multiplied an
 `Writer`. Invariant: no rule takes a logarithm of a number below 1e-38 or an exponential beyond 700, or divides by 0,
 also where the result is not used.
 A new kind of map registers its rule with `formula`. May import the kernels, `calibrant._checks`, the records of this
-folder, `calibrant.maps._sql` and `calibrant.errors`.
+folder, `_parts`, the limits of `_sql` and `calibrant.errors`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from calibrant._kernels import softmax, spline
 from calibrant._kernels.likelihood import LOG_FLOOR, expit
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
+from calibrant.maps._parts import part_to_write
 from calibrant.maps._prior_shift import PriorShiftMap, absorbed
 from calibrant.maps._records import (
     AffineLogitMap,
@@ -32,7 +33,7 @@ from calibrant.maps._records import (
     TemperatureMap,
 )
 from calibrant.maps._smooth import BetaMap, QuadraticLogitMap, SplineMap
-from calibrant.maps._sql import LARGEST, LEAST_PROBABILITY, MOST_EXPONENT, part_to_write
+from calibrant.maps._sql import LARGEST, LEAST_PROBABILITY, MOST_EXPONENT
 from calibrant.maps._tree import AverageMap, CorrectedMap, TreeMap
 from calibrant.maps._venn_abers import VennAbersMap
 

@@ -21,6 +21,7 @@ from calibrant._kernels import spline
 from calibrant._kernels.likelihood import LOG_FLOOR
 from calibrant.errors import InputError
 from calibrant.maps._base import Map
+from calibrant.maps._parts import part_to_write
 from calibrant.maps._prior_shift import PriorShiftMap, absorbed
 from calibrant.maps._records import (
     AffineLogitMap,
@@ -254,19 +255,6 @@ def _mixture(record: MixtureMap, x: str, d: Dialect) -> str:
 def _part(record: MixtureMap, part: Map, x: str, d: Dialect) -> str:
     written, as_it_is = part_to_write(record, part)
     return _formula(written, x if as_it_is else d.between(0.0, x, 1.0), d)
-
-
-def part_to_write(record: Map, part: Map) -> tuple[Map, bool]:
-    """The part of a map as it may be written, and whether it takes the score as it is.
-
-    Else it reads any score where the whole reads probabilities, and is given one that has been moved into [0, 1].
-    """
-    if record.reads != "probability" or part.reads == "probability":
-        return part, True
-    steps = part.as_steps if isinstance(part, VennAbersMap) else part
-    if isinstance(steps, StepMap):
-        return steps.of_probabilities, True
-    return part, isinstance(part, LineMap) and bool(part.knots[0] >= 0 and part.knots[-1] <= 1)
 
 
 @_formula.register

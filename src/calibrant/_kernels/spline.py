@@ -2,7 +2,7 @@
 
 Between knots `a < b` at distance h, with t = (z - a) / h and u = 1 - t,
 `s(z) = u v_a + t v_b + h^2 / 6 ((u^3 - u) m_a + (t^3 - t) m_b)`, m the second derivatives; outside the knots a line.
-The m solve a tridiagonal system and are 0 at both ends. May import NumPy and SciPy's banded solver.
+The m solve a tridiagonal system and are 0 at both ends. May import NumPy, `blocks` and SciPy's banded solver.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant._kernels.blocks import slices
+
 Floats = NDArray[np.float64]
-BLOCK = 2**14
 
 
 def evaluate(z: Floats, knots: Floats, values: Floats, curvatures: Floats) -> Floats:
@@ -19,8 +20,8 @@ def evaluate(z: Floats, knots: Floats, values: Floats, curvatures: Floats) -> Fl
     slopes = end_slopes(knots, values, curvatures)
     widths = np.diff(knots)
     result = np.empty(z.shape)
-    for begin in range(0, len(z), BLOCK):
-        part = z[begin : begin + BLOCK]
+    for at in slices(len(z)):
+        part = z[at]
         inside = np.clip(part, knots[0], knots[-1])
         k = np.clip(np.searchsorted(knots, inside, side="right") - 1, 0, len(knots) - 2)
         h = widths[k]
@@ -29,7 +30,7 @@ def evaluate(z: Floats, knots: Floats, values: Floats, curvatures: Floats) -> Fl
         bend = (u * u * u - u) * curvatures[k] + (t * t * t - t) * curvatures[k + 1]
         line = u * values[k] + t * values[k + 1]
         outside = np.where(part < knots[0], slopes[0], slopes[1]) * (part - inside)
-        result[begin : begin + BLOCK] = line + h * h / 6 * bend + outside
+        result[at] = line + h * h / 6 * bend + outside
     return result
 
 
